@@ -1,0 +1,1 @@
+"""Pure rules: no await, clock, random, environment, logging, Temporal or SQL."""
