@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from pydantic import JsonValue
+
 from domain.run import Folded, Origin, Run
 from domain.schedule import CollisionPolicy
 from domain.values import Value
@@ -29,14 +31,22 @@ FIRST_RETRY = timedelta(seconds=30)
 LAST_RETRY = timedelta(seconds=300)
 
 
+class Launch(Value):
+    """What a run's workflow needs besides the run itself, frozen with it and carried unread."""
+
+    payload: dict[str, JsonValue]
+    lateness_seconds: int
+    """For how long a run that finds no free slot is tried again."""
+    execution_timeout_seconds: int
+
+
 class LaneEntry(Value):
     """A run that asks for the lane, with what it takes to decide about it and to start it."""
 
     run: Run
+    launch: Launch
     policy: CollisionPolicy
     priority: int
-    payload: str
-    """What the run's own workflow needs to start, carried unread."""
     arrival: int = 0
     tries: int = 0
     try_at: datetime | None = None

@@ -4,12 +4,8 @@ a new meaning gets a new name, because histories already written are replayed ag
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from pydantic import JsonValue
-
 from domain.events import Event
-from domain.lane import Lane, LaneEntry
+from domain.lane import Lane, LaneEntry, Launch
 from domain.run import Advanced, Run
 from domain.schedule import ScheduleDefinition, ScheduleView
 from domain.values import Value
@@ -109,13 +105,10 @@ class LaneWithdrawal(Value):
 
 
 class RunOrder(Value):
-    """All that a run's workflow needs to start. Frozen when the run was recorded."""
+    """The start of a run's workflow."""
 
     run: Run
-    payload: dict[str, JsonValue]
-    capacity_until: datetime
-    """Until when a run that finds no free slot is tried again."""
-    execution_timeout_seconds: int
+    launch: Launch
 
 
 class ExecutionStarted(Value):
