@@ -38,6 +38,8 @@ class Launch(Value):
     lateness_seconds: int
     """For how long a run that finds no free slot is tried again."""
     execution_timeout_seconds: int
+    heartbeat_seconds: int
+    """How often its worker has to say that it is alive; six missed ones mean that it is lost."""
 
 
 class LaneEntry(Value):
