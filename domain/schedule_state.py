@@ -16,6 +16,7 @@ from domain import ids, missed
 from domain.errors import Conflict, Invalid
 from domain.events import Event, RunChanged, ScheduleChanged
 from domain.lane import LaneEntry, Launch
+from domain.planning import LookAround, Seen
 from domain.run import Advanced, Missed, Origin, Run, RunState, hand_over, record
 from domain.schedule import (
     TIMING,
@@ -77,6 +78,8 @@ class ScheduleState(Value):
     deleted: bool = False
     cursor: datetime
     """Every occurrence up to here has been dealt with."""
+    last_nominal: datetime | None = None
+    """The latest local time dealt with under the present timing."""
     plan: OccurrencePlan | None = None
     """Absent when it has to be made anew."""
     earlier: tuple[Revision, ...] = ()
@@ -216,10 +219,12 @@ def unblock(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     return _recomputed(state.but(blocked=None, changed_at=now, changed_by=by), now)
 
 
-def replan(state: ScheduleState) -> ScheduleState:
-    """The zone data changed: the plan is made anew from where the schedule stands, so nothing is missed and
-    nothing repeated."""
-    return state.but(plan=None)
+def replan(state: ScheduleState, now: datetime) -> ScheduleState:
+    """The zone data changed: what the old plan has due is dealt with as planned, the rest is planned anew. Local
+    times already dealt with are not repeated, so nothing is missed and nothing runs twice."""
+    backlog = planned_backlog(state, now) if state.fires else None
+    settled = due(state, backlog, now) if backlog else state
+    return settled.but(cursor=max(now, settled.cursor), plan=None)
 
 
 def delete(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
@@ -290,13 +295,32 @@ def planned_backlog(state: ScheduleState, now: datetime) -> Backlog | None:
     return Backlog(count=len(due), first=due[0].at, previous=previous, latest=due[-1])
 
 
-def plan_is_used_up(state: ScheduleState, now: datetime) -> bool:
-    """Whether there may be occurrences that are due and that the plan does not reach."""
-    return state.fires and (state.plan is None or (bool(state.plan.planned) and state.plan.planned[-1].at <= now))
+def look_around(state: ScheduleState, now: datetime) -> LookAround | None:
+    """What the plan does not tell and has to be looked up, None while it tells enough. The plan holds as far as it
+    reaches, so only what lies beyond its end is asked for."""
+    if not state.fires:
+        return None
+    reach = state.cursor
+    if state.plan is not None:
+        if not state.plan.planned or state.plan.planned[-1].at > now:
+            return None
+        reach = max(state.cursor, state.plan.planned[-1].at)
+    return LookAround(
+        cron=state.definition.cron,
+        timezone=state.definition.timezone,
+        max_start_delay_minutes=state.definition.max_start_delay_minutes,
+        start_deadline=state.definition.start_deadline,
+        after=reach,
+        now=max(now, reach),
+        last_nominal=_last_nominal(state, now),
+    )
 
 
-def surveyed(state: ScheduleState, plan: OccurrencePlan, heartbeat_seconds: int) -> ScheduleState:
-    return state.but(plan=plan, heartbeat_seconds=heartbeat_seconds)
+def seen(state: ScheduleState, found: Seen, now: datetime) -> ScheduleState:
+    """Takes in what was looked up: deals with what is due, by the old plan and beyond it, and keeps the new plan."""
+    backlog = _joined(planned_backlog(state, now), found.backlog)
+    state = state.but(plan=found.plan)
+    return due(state, backlog, now) if backlog else state
 
 
 def due(state: ScheduleState, backlog: Backlog, now: datetime) -> ScheduleState:
@@ -310,7 +334,8 @@ def due(state: ScheduleState, backlog: Backlog, now: datetime) -> ScheduleState:
         lateness_seconds=policy.lateness_seconds,
         catch_up_max_age_seconds=policy.catch_up_max_age_seconds,
     )
-    state = state.but(cursor=max(now, state.cursor), earlier=())
+    nominal = backlog.latest.occurrence.nominal[-1]
+    state = state.but(cursor=max(now, state.cursor), last_nominal=nominal, earlier=())
     if decision.missed is not None:
         state = _missed(state, decision.missed, now)
     if decision.run is None:
@@ -368,7 +393,19 @@ def _run_changed(state: ScheduleState, change: Advanced) -> ScheduleState:
 
 
 def _recomputed(state: ScheduleState, now: datetime) -> ScheduleState:
-    return state.but(cursor=max(now, state.cursor), plan=None, earlier=())
+    return state.but(cursor=max(now, state.cursor), last_nominal=None, plan=None, earlier=())
+
+
+def _last_nominal(state: ScheduleState, now: datetime) -> datetime | None:
+    due_by_plan = planned_backlog(state, now)
+    return due_by_plan.latest.occurrence.nominal[-1] if due_by_plan else state.last_nominal
+
+
+def _joined(planned: Backlog | None, beyond: Backlog | None) -> Backlog | None:
+    if planned is None or beyond is None:
+        return planned or beyond
+    previous = beyond.previous or planned.latest.at
+    return Backlog(count=planned.count + beyond.count, first=planned.first, previous=previous, latest=beyond.latest)
 
 
 def _current(state: ScheduleState, now: datetime) -> Revision:

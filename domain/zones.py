@@ -7,11 +7,11 @@ switches that search path off so that any other code in the process reads the sa
 from __future__ import annotations
 
 import zoneinfo
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 
 import tzdata
@@ -95,7 +95,7 @@ def load(zone_id: str) -> Zone:
     return _load(check_name(zone_id))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load(zone_id: str) -> Zone:
     data = resources.files("tzdata").joinpath("zoneinfo", *zone_id.split("/")).read_bytes()
     changes = tzif.read(data, LAST_YEAR)
