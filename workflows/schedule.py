@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.mirror import MirrorActivities
     from activities.planning import PlanningActivities
     from activities.post import LaneLetter, PostActivities
-    from domain import messages, schedule_state
+    from domain import messages, schedule_acts, schedule_due, schedule_runs, schedule_state
     from domain.errors import Conflict, NotFound
     from domain.events import Events
     from domain.messages import (
@@ -92,7 +92,7 @@ class ScheduleWorkflow:
     @workflow.update(name=messages.REVISE_UPDATE)
     async def revise(self, request: ReviseSchedule) -> ScheduleAnswer:
         before = self._live
-        revised = schedule_state.revise(before, request.definition, request.target, request.by, workflow.now())
+        revised = schedule_acts.revise(before, request.definition, request.target, request.by, workflow.now())
         if revised is not before:
             self._put(schedule_state.announced(revised))
         await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
@@ -101,34 +101,34 @@ class ScheduleWorkflow:
     @revise.validator
     def _check_revise(self, request: ReviseSchedule) -> None:
         with refusals():
-            schedule_state.check_revision(self._require(), request.expected_revision)
+            schedule_acts.check_revision(self._require(), request.expected_revision)
 
     @workflow.update(name=messages.PAUSE_UPDATE)
     def pause(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_state.pause(self._live, act.by, workflow.now())))
+        self._put(schedule_state.announced(schedule_acts.pause(self._live, act.by, workflow.now())))
         return self._answer()
 
     @workflow.update(name=messages.RESUME_UPDATE)
     async def resume(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_state.resume(self._live, act.by, workflow.now())))
+        self._put(schedule_state.announced(schedule_acts.resume(self._live, act.by, workflow.now())))
         await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
         return self._answer()
 
     @workflow.update(name=messages.UNBLOCK_UPDATE)
     async def unblock(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_state.unblock(self._live, act.by, workflow.now())))
+        self._put(schedule_state.announced(schedule_acts.unblock(self._live, act.by, workflow.now())))
         await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
         return self._answer()
 
     @workflow.update(name=messages.REPLAN_UPDATE)
     async def replan(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.replan(self._live, workflow.now()))
+        self._put(schedule_acts.replan(self._live, workflow.now()))
         await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
         return self._answer()
 
     @workflow.update(name=messages.DELETE_UPDATE)
     def delete(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_state.delete(self._live, act.by, workflow.now())))
+        self._put(schedule_state.announced(schedule_acts.delete(self._live, act.by, workflow.now())))
         return self._answer()
 
     @pause.validator
@@ -142,34 +142,34 @@ class ScheduleWorkflow:
 
     @workflow.update(name=messages.RUN_NOW_UPDATE)
     def run_now(self, request: RunNow) -> RunNowAnswer:
-        known = schedule_state.known_request(self._live, request.key)
+        known = schedule_acts.known_request(self._live, request.key)
         if known is not None:
             return RunNowAnswer(run=known, events=())
-        state, run = schedule_state.run_now(self._live, request.key, request.by, workflow.now())
+        state, run = schedule_acts.run_now(self._live, request.key, request.by, workflow.now())
         self._put(schedule_state.announced(state))
         return RunNowAnswer(run=run, events=self._live.outbox)
 
     @run_now.validator
     def _check_run_now(self, request: RunNow) -> None:
         with refusals():
-            schedule_state.check_run_now(self._require(), request.key)
+            schedule_acts.check_run_now(self._require(), request.key)
 
     @workflow.signal(name=messages.RUN_NOW_SIGNAL)
     def run_now_signal(self, request: RunNow) -> None:
         """The same for services that need no answer; a refusal is recorded as a skipped run."""
-        if self._state is None or self._state.deleted or schedule_state.known_request(self._state, request.key):
+        if self._state is None or self._state.deleted or schedule_acts.known_request(self._state, request.key):
             return
         now = workflow.now()
         try:
-            schedule_state.check_run_now(self._state, request.key)
+            schedule_acts.check_run_now(self._state, request.key)
         except Conflict as refusal:
-            self._put(schedule_state.refused_run_now(self._state, request.key, refusal, request.by, now))
+            self._put(schedule_acts.refused_run_now(self._state, request.key, refusal, request.by, now))
         else:
-            self._put(schedule_state.announced(schedule_state.run_now(self._state, request.key, request.by, now)[0]))
+            self._put(schedule_state.announced(schedule_acts.run_now(self._state, request.key, request.by, now)[0]))
 
     @workflow.signal(name=messages.RUN_REPORT_SIGNAL)
     def run_report(self, report: RunReport) -> None:
-        self._put(schedule_state.announced(schedule_state.run_reported(self._live, report.changes, workflow.now())))
+        self._put(schedule_state.announced(schedule_runs.run_reported(self._live, report.changes, workflow.now())))
 
     @workflow.query(name="schedule")
     def view(self) -> ScheduleView:
@@ -190,20 +190,20 @@ class ScheduleWorkflow:
     async def _decide(self) -> None:
         now = workflow.now()
         state = self._live
-        request = schedule_state.look_around(state, now)
+        request = schedule_due.look_around(state, now)
         if request is None:
-            backlog = schedule_state.planned_backlog(state, now) if state.fires else None
+            backlog = schedule_due.planned_backlog(state, now) if state.fires else None
             if backlog is not None:
-                self._put(schedule_state.announced(schedule_state.due(state, backlog, now)))
+                self._put(schedule_state.announced(schedule_due.due(state, backlog, now)))
             return
         outlook = await workflow.execute_local_activity_method(
             PlanningActivities.look_around, request, start_to_close_timeout=QUICK, summary="next occurrences"
         )
-        if schedule_state.look_around(self._live, now) != request:
+        if schedule_due.look_around(self._live, now) != request:
             self._changed = True
             return
         found = self._live.but(heartbeat_seconds=outlook.heartbeat_seconds)
-        self._put(schedule_state.announced(schedule_state.seen(found, outlook.seen, now)))
+        self._put(schedule_state.announced(schedule_due.seen(found, outlook.seen, now)))
 
     async def _send_mail(self) -> None:
         while self._live.mail:
