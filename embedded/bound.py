@@ -26,7 +26,7 @@ def main(parent: str, death_signal: str, user: str, *command: str) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
         if os.getppid() != int(parent):
             sys.exit("the parent ended before its child began")
-    os.execv(command[0], command)  # noqa: S606  the caller's own argument list, no shell
+    os.execv(command[0], command)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ class Child:
         self._user = user
         self._death_signal = death_signal
         self._process: asyncio.subprocess.Process | None = None
+        self._swept = True
 
     @property
     def pid(self) -> int | None:
@@ -64,11 +65,14 @@ class Child:
                 env=self._env,
                 start_new_session=True,
             )
+        self._swept = False
 
     async def wait(self) -> int:
         """The exit code (negative: the signal that ended it), once the process has ended."""
         assert self._process is not None, "not started"
-        return await self._process.wait()
+        code = await self._process.wait()
+        self.kill()
+        return code
 
     async def stop(self, *steps: tuple[signal.Signals, float]) -> None:
         """Send each signal in turn, waiting its seconds for the end; then kill the whole process group."""
@@ -80,7 +84,7 @@ class Child:
                 await asyncio.wait_for(self.wait(), seconds)
         self.kill()
         if self._process is not None:
-            await self._process.wait()
+            await self.wait()
 
     def send(self, what: signal.Signals) -> None:
         """Signal the process itself, not its group; nothing happens when it has ended."""
@@ -90,9 +94,12 @@ class Child:
 
     def kill(self) -> None:
         """SIGKILL to all that is left of the process group."""
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process is None or self._swept:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        # Once more at most after the process's own end: its number may then belong to somebody else.
+        self._swept = not self.running
 
     def last_words(self) -> str:
         """The last non-empty line of the log: mostly why the process ended."""

@@ -67,6 +67,11 @@ class PostgresServer:
         return self._url("postgresql", _DATABASE)
 
     @property
+    def socket_folder(self) -> Path:
+        """Where the socket is: beside the data, or in the temporary folder when that path is too long for one."""
+        return _socket_folder(self._data)
+
+    @property
     def pid(self) -> int | None:
         """The postmaster's process id; None before the first start."""
         return self._child.pid if self._child else None
