@@ -53,7 +53,7 @@ def up(
             )
         )
     except AlmanacError as error:
-        hint = f" ({error.hint})" if error.hint else ""
+        hint = f"; {error.hint}" if error.hint else ""
         typer.echo(f"almanac up: {error.message}{hint}", err=True)
         raise typer.Exit(1) from error
 
@@ -65,6 +65,10 @@ async def _run(command: list[str], endpoints: Endpoints, report: Report) -> None
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "cli", *command), env={**os.environ, **settings}
     )
-    code = await process.wait()
+    try:
+        code = await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()
     if code != 0:
         report.note(f"almanac {command[0]} failed (exit code {code})")

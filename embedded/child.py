@@ -34,6 +34,7 @@ class Child:
         env: Mapping[str, str] | None = None,
         user: str = "",
         death_signal: signal.Signals = signal.SIGKILL,
+        umask: int = -1,
     ) -> None:
         self.argv = list(argv)
         self.log = log
@@ -41,6 +42,7 @@ class Child:
         self._env = dict(os.environ if env is None else env)
         self._user = user
         self._death_signal = death_signal
+        self._umask = umask
         self._process: asyncio.subprocess.Process | None = None
         self._swept = True
 
@@ -64,6 +66,7 @@ class Child:
                 cwd=self._cwd,
                 env=self._env,
                 start_new_session=True,
+                umask=self._umask,
             )
         self._swept = False
 

@@ -81,7 +81,8 @@ def _by_whom(port: int) -> str:
     """` by NAME (pid N)`, or nothing where the system doesn't tell."""
     try:
         for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+            listens = connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port
+            if listens and connection.pid:
                 return f" by {psutil.Process(connection.pid).name()} (pid {connection.pid})"
     except psutil.Error:
         pass

@@ -88,7 +88,10 @@ class TemporalServer:
         """Start the server and return once it is ready. Raises Unavailable `embedded.start_failed`."""
         logs = self._data_dir / "logs"
         logs.mkdir(parents=True, exist_ok=True)
-        self._child = Child(self._argv(), log=logs / "temporal.log", cwd=self._data_dir, env=_environment())
+        # The database holds everybody's payloads: it is for its owner alone.
+        self._child = Child(
+            self._argv(), log=logs / "temporal.log", cwd=self._data_dir, env=_environment(), umask=0o077
+        )
         await self._child.start()
         await self.wait_ready()
 
