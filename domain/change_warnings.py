@@ -1,4 +1,4 @@
-"""Says plainly what a zone's clock changes do to a pattern: times that run at the change, and hours that stay silent."""
+"""Says plainly what clock changes do to a pattern: times that run at the change, and hours that stay silent."""
 
 from __future__ import annotations
 
@@ -34,11 +34,10 @@ def change_warnings(pattern: Pattern, zone: Zone, after: datetime, until: dateti
 
 
 def _forward(pattern: Pattern, zone: Zone, change: Change, readings: list[int]) -> str:
-    landed = zone.local(change.at)
     said = (
         f"{_said(change, 'forward')} {_times(readings)} "
         f"{'does not exist and runs' if len(readings) == 1 else 'do not exist and run once,'} "
-        f"at the change itself, {landed.isoformat(timespec='minutes')}."
+        f"at the change itself, {zone.shown(change.at)}."
     )
     following = next(iterate(pattern, zone, change.at), None)
     if following is None or following.at - change.at >= _SOON:

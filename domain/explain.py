@@ -7,61 +7,58 @@ from collections.abc import Sequence
 from domain.cron import Pattern
 
 _MONTHS = (
-    "January February March April May June July August September October November December".split()
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_WEEKDAYS = "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split()
+_WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _LISTED_TIMES = 6
 
 
 def in_words(pattern: Pattern) -> str:
     """One sentence without a full stop: `At 09:00 on Monday to Friday in March`."""
-    return " ".join(part for part in (_times(pattern), _days(pattern), _months(pattern)) if part)
+    return " ".join(part for part in (_times(pattern), _days(pattern)) if part)
 
 
 def _times(pattern: Pattern) -> str:
     minutes, hours = pattern.minutes, pattern.hours
     if len(minutes) * len(hours) <= _LISTED_TIMES:
         return "At " + _listed([f"{hour:02}:{minute:02}" for hour in hours for minute in minutes])
+    every = _step(minutes, 60)
+    if every is None:
+        said = _listed(_ranges(minutes, [str(minute) for minute in range(60)]))
+        return f"At {'minute' if len(minutes) == 1 else 'minutes'} {said} of {_hours(hours)}"
+    said = "Every minute" if every == 1 else f"Every {every} minutes"
     if len(hours) == 24:
-        return _minutes(minutes, "every hour")
+        return said
+    if hours[-1] - hours[0] == len(hours) - 1:
+        return f"{said} from {hours[0]:02}:{minutes[0]:02} to {hours[-1]:02}:{minutes[-1]:02}"
+    return f"{said} in {_hours(hours)}"
+
+
+def _hours(hours: Sequence[int]) -> str:
+    if len(hours) == 24:
+        return "every hour"
     step = _step(hours, 24)
     if step:
-        return _minutes(minutes, f"every {_ordinal(step)} hour from midnight")
-    named = _listed(_ranges(hours, [f"{hour:02}" for hour in range(24)]))
-    return _minutes(minutes, f"{'hour' if len(hours) == 1 else 'hours'} {named}")
-
-
-def _minutes(minutes: Sequence[int], hours: str) -> str:
-    """The minutes of some hours: every one, every n-th, or by name."""
-    of_hours = "" if hours == "every hour" else f" of {hours}"
-    step = _step(minutes, 60)
-    if step == 1:
-        return f"Every minute{of_hours}"
-    if step:
-        return f"Every {step} minutes{of_hours}"
-    if len(minutes) == 1:
-        return f"At minute {minutes[0]} of {hours}"
-    return f"At minutes {_listed(_ranges(minutes, [str(minute) for minute in range(60)]))} of {hours}"
+        return f"every {_ordinal(step)} hour from midnight"
+    return f"{'hour' if len(hours) == 1 else 'hours'} {_listed(_ranges(hours, [f'{hour:02}' for hour in range(24)]))}"
 
 
 def _days(pattern: Pattern) -> str:
     all_days, all_weekdays = len(pattern.days) == 31, len(pattern.weekdays) == 7
+    months = "" if len(pattern.months) == 12 else _listed(_ranges(pattern.months, ["", *_MONTHS]))
+    in_months = f" in {months}" if months else ""
     days = _listed(_ranges(pattern.days, [str(day) for day in range(32)]))
-    of_month = f"{'day' if len(pattern.days) == 1 else 'days'} {days} of the month"
+    of_month = f"on {'day' if len(pattern.days) == 1 else 'days'} {days} of {months or 'the month'}"
     weekdays = _listed(_ranges(_from_monday(pattern.weekdays), [*_WEEKDAYS, "Sunday"]))
+    if (all_days and all_weekdays) or (pattern.either_day and (all_days or all_weekdays)):
+        # Of a pattern that is due every hour it goes without saying.
+        return in_months.strip() if len(pattern.hours) == 24 else f"every day{in_months}"
     if pattern.either_day:
-        return "every day" if all_days or all_weekdays else f"on {of_month} and on every {weekdays}"
+        return f"{of_month} and on every {weekdays}{in_months}"
     if all_days:
-        return "every day" if all_weekdays else f"on {weekdays}"
-    if all_weekdays:
-        return f"on {of_month}"
-    return f"on {of_month} where that is a {_listed(_named(pattern.weekdays), 'or')}"
-
-
-def _months(pattern: Pattern) -> str:
-    if len(pattern.months) == 12:
-        return ""
-    return f"in {_listed(_ranges(pattern.months, ['', *_MONTHS]))}"
+        return f"on {weekdays}{in_months}"
+    return of_month if all_weekdays else f"{of_month} where that is a {_listed(_named(pattern.weekdays), 'or')}"
 
 
 def _from_monday(weekdays: Sequence[int]) -> list[int]:

@@ -123,7 +123,7 @@ def check_interval(pattern: Pattern, zone: Zone, now: datetime, min_interval_sec
     seconds = round((pair[1].at - pair[0].at).total_seconds())
     if seconds >= min_interval_seconds:
         return
-    earlier, later = (zone.local(occurrence.at).isoformat(timespec="minutes") for occurrence in pair)
+    earlier, later = (zone.shown(occurrence.at) for occurrence in pair)
     raise Invalid(
         "schedule.validation.interval_too_short",
         f"`{pattern.text}` is due at {earlier} and again {seconds} s later, at {later} ({zone.id}); "

@@ -43,7 +43,7 @@ class Preview:
 
 
 def preview(expr: str, zone_id: str, now: datetime, count: int) -> Preview:
-    """The next `count` occurrences strictly after `now` (aware). Raises Invalid for a pattern or zone that is refused."""
+    """The next `count` occurrences strictly after `now` (aware). Raises Invalid where pattern or zone is refused."""
     pattern, zone = parse(expr), load(zone_id)
     found = upcoming(pattern, zone, now, limit=count)
     return Preview(
@@ -57,6 +57,6 @@ def preview(expr: str, zone_id: str, now: datetime, count: int) -> Preview:
 
 
 def _row(zone: Zone, occurrence: Occurrence) -> PreviewRow:
-    local = zone.local(occurrence.at).isoformat(timespec="minutes")
+    offset = zone.local(occurrence.at).isoformat()[19:]
     nominal = tuple(time.isoformat(timespec="minutes") for time in occurrence.nominal)
-    return PreviewRow(occurrence.at, local, local[16:], nominal, _RULES[occurrence.kind])
+    return PreviewRow(occurrence.at, zone.shown(occurrence.at), offset, nominal, _RULES[occurrence.kind])

@@ -94,6 +94,11 @@ class Zone:
         offset = self.offset_at((at - _EPOCH) // _SECOND)
         return at.astimezone(timezone(timedelta(seconds=offset)))
 
+    def shown(self, at: datetime) -> str:
+        """The wall clock at an aware instant as people are shown it: `2027-03-14T03:00-04:00`."""
+        local = self.local(at)
+        return local.isoformat(timespec="seconds" if local.second else "minutes")
+
     def instant(self, wall: datetime) -> datetime:
         """The instant (UTC) a naive wall clock reading up to 2200 becomes: first pass of an overlap, end of a gap."""
         reading = (wall - _WALL_EPOCH) // _SECOND
