@@ -40,8 +40,15 @@ async def append(
     counts: Mapping[str, int] | None = None,
 ) -> None:
     """Adds a row in the caller's transaction, so that a write to the database and its audit row are one."""
-    row = {"by": by, "action": action, "workspace": workspace, "subjects": dict(subjects), "counts": dict(counts or {})}
-    await connection.execute(insert(audit).values(storable(row) | {"revision": revision}))
+    row = {
+        "by": by,
+        "action": action,
+        "workspace": workspace,
+        "subjects": dict(subjects),
+        "revision": revision,
+        "counts": dict(counts or {}),
+    }
+    await connection.execute(insert(audit).values(storable(row)))
 
 
 async def page(database: Database, workspace: str, *, cursor: str | None = None, limit: int = 50) -> Page[AuditRow]:

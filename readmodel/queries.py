@@ -26,9 +26,7 @@ _TRAIL_ROW = cast(trail.c.record, Text).label("record")
 
 async def schedule(database: Database, workspace: str, schedule_id: str) -> ScheduleView:
     """Raises NotFound `schedule.not_found`."""
-    asked = select(_SCHEDULE).where(
-        schedules.c.workspace == workspace, schedules.c.schedule_id == schedule_id, ALIVE
-    )
+    asked = select(_SCHEDULE).where(schedules.c.workspace == workspace, schedules.c.schedule_id == schedule_id, ALIVE)
     async with database.reading() as connection:
         record = await connection.scalar(asked)
     if record is None:

@@ -27,7 +27,7 @@ async def ensure(database: Database, name: str) -> Workspace:
     if not NAME.fullmatch(name):
         raise Invalid(
             "workspace.name_invalid",
-            "A workspace's name has 1 to 63 lower-case letters, digits, '-' and '_', and begins with a letter or digit.",
+            "A workspace's name is 1 to 63 lower-case letters, digits, '-' and '_', the first a letter or digit.",
             field="workspace",
         )
     async with database.transaction() as connection:
