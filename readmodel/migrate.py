@@ -3,6 +3,9 @@ behind one lock, so an upgrade that is interrupted leaves nothing and two that s
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, func, select
 
-from domain.errors import Unavailable
+from domain.errors import AlmanacError, Unavailable
 from readmodel.database import answering, open_engine
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -82,3 +85,21 @@ def _revision(connection: Connection) -> str | None:
 
 def _script() -> ScriptDirectory:
     return ScriptDirectory(str(_MIGRATIONS))
+
+
+def main() -> int:
+    """`python -m readmodel.migrate`: upgrades the database at ALMANAC_DATABASE_URL; 1 when refused."""
+    try:
+        asyncio.run(upgrade(os.environ["ALMANAC_DATABASE_URL"]))
+    except KeyError:
+        print("ALMANAC_DATABASE_URL is not set.", file=sys.stderr)
+        return 2
+    except AlmanacError as refusal:
+        print(refusal.message, file=sys.stderr)
+        return 1
+    print("The database is current.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -14,8 +14,9 @@ import pytest
 from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from readmodel import migrate, workspaces
+from readmodel import migrate
 from readmodel.database import Database
+from readmodel.workspaces import Workspaces
 
 WORKSPACE = "desk"
 
@@ -51,6 +52,6 @@ async def database(empty_database: Callable[[], Awaitable[str]]) -> AsyncIterato
     url = await empty_database()
     await migrate.upgrade(url)
     opened = Database(url)
-    await workspaces.ensure(opened, WORKSPACE)
+    await Workspaces(opened).ensure(WORKSPACE)
     yield opened
     await opened.close()
