@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 _WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
-_FIELDS = ((0, 59, []), (0, 23, []), (1, 31, []), (1, 12, _MONTHS), (0, 7, _WEEKDAYS))
+_FIELDS: tuple[tuple[int, int, list[str]], ...] = (
+    (0, 59, []),
+    (0, 23, []),
+    (1, 31, []),
+    (1, 12, _MONTHS),
+    (0, 7, _WEEKDAYS),
+)
 
 
 def random_pattern(random: Random) -> str:
