@@ -13,6 +13,7 @@ from rich.console import Console
 
 from domain.errors import AlmanacError
 from embedded import stack
+from embedded.ports import Asked
 from embedded.report import Board, Endpoints, JsonLines, Report
 
 
@@ -42,16 +43,7 @@ def up(
             await _run(command, endpoints, report)
 
     try:
-        asyncio.run(
-            stack.up(
-                data,
-                report=report,
-                temporal_port=temporal_port,
-                ui_port=ui_port,
-                api_port=api_port,
-                on_ready=on_ready,
-            )
-        )
+        asyncio.run(stack.up(data, report=report, asked=Asked(temporal_port, ui_port, api_port), on_ready=on_ready))
     except AlmanacError as error:
         hint = f"; {error.hint}" if error.hint else ""
         typer.echo(f"almanac up: {error.message}{hint}", err=True)
