@@ -1,8 +1,8 @@
 """Occurrences per second beside croniter, cronsim and croniter-rs, and the cost of the guard and of counting a year.
 
 All run in this one process, on the same pattern, zone, start and number of occurrences, each several times in turn; the
-best time of each counts. croniter and cronsim give one aware `datetime` an occurrence, croniter-rs a naive one (it drops
-the zone); ours gives the whole occurrence: the aware instant, the local times it stands for, and what the rule did.
+best time of each counts. croniter and cronsim give one aware `datetime` an occurrence, croniter-rs a naive one, for it
+drops the zone; ours gives the whole occurrence: aware instant, the local times it stands for, and what the rule did.
 
     PYTHONPATH=. python bench/occurrences.py
 """

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from domain.calm_days import Calm, calm_runs
 from domain.tzif import DAY, Changes, read
-from domain.wall_clock import Calm, Jump, Piece, Stretch, calm_runs, cut
+from domain.wall_clock import Jump, Piece, Stretch, cut
 from domain.zones import LAST_DAY, load
 from tests.domain.zone_ids import ZONES
 
