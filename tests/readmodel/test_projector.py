@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import pytest
 from sqlalchemy import text
 
 from domain.errors import Invalid, Unavailable
