@@ -44,8 +44,9 @@ async def test_order_repetition_and_grouping_do_not_matter(
     name = f"s-any-{next(fresh)}"
     life = whole_life(a_run(name))
     views = [schedule_changed(name, seq=seq, revision=seq) for seq in range(1, 5)]
-    repeated = data.draw(st.lists(st.sampled_from([*life, *views]), max_size=6), label="repeated")
-    arrival: list[Event] = data.draw(st.permutations([*life, *views, *repeated]), label="arrival")
+    told_once: list[Event] = [*life, *views]
+    repeated = data.draw(st.lists(st.sampled_from(told_once), max_size=6), label="repeated")
+    arrival = data.draw(st.permutations(told_once + repeated), label="arrival")
     cuts = sorted(data.draw(st.sets(st.integers(1, len(arrival) - 1)), label="cuts"))
     await apply(database, *(arrival[a:b] for a, b in itertools.pairwise([0, *cuts, len(arrival)])))
     assert await queries.run(WORKSPACE, a_run(name).run_id) == life[-1].change.run
