@@ -134,8 +134,10 @@ async def test_a_second_up_on_the_same_folder_is_refused_and_the_first_goes_on(
 async def test_what_was_started_is_stopped_when_a_part_does_not_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "programs" / "worker").mkdir(parents=True)
-    (tmp_path / "programs" / "worker" / "__main__.py").write_text("raise SystemExit('no settings, no worker')")
+    worker = tmp_path / "programs" / "worker"
+    worker.mkdir(parents=True)
+    (worker / "__init__.py").touch()
+    (worker / "__main__.py").write_text("raise SystemExit('no settings, no worker')")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'programs'}:{Path.cwd()}")
     heard = Heard()
     with pytest.raises(Unavailable) as refusal:
