@@ -40,7 +40,8 @@ def up(
 
     async def on_ready(endpoints: Endpoints) -> None:
         for command in commands:
-            await _run(command, endpoints, report)
+            if not await _run(command, endpoints, report):
+                break
 
     try:
         asyncio.run(stack.up(data, report=report, asked=Asked(temporal_port, ui_port, api_port), on_ready=on_ready))
@@ -50,8 +51,9 @@ def up(
         raise typer.Exit(1) from error
 
 
-async def _run(command: list[str], endpoints: Endpoints, report: Report) -> None:
-    """One command of this program against the stack just started. Its failure is told and stops nothing."""
+async def _run(command: list[str], endpoints: Endpoints, report: Report) -> bool:
+    """One command of this program against the stack just started: whether it succeeded. Failure is told, and the
+    stack goes on."""
     settings = {"ALMANAC_DATA": endpoints.data, "ALMANAC_API_URL": endpoints.api}
     report.note(f"almanac {' '.join(command)}")
     process = await asyncio.create_subprocess_exec(
@@ -64,3 +66,4 @@ async def _run(command: list[str], endpoints: Endpoints, report: Report) -> None
             process.terminate()
     if code != 0:
         report.note(f"almanac {command[0]} failed (exit code {code})")
+    return code == 0

@@ -18,7 +18,7 @@ from embedded import supervision
 from embedded.child import Child
 from embedded.ports import Asked, free_port
 from embedded.report import Endpoints
-from embedded.stack import up
+from embedded.stack import WORKER_GRACE_SECONDS, up
 from embedded.supervision import Part
 from embedded.waiting import until_ready
 from tests.embedded.waiting import ended, eventually
@@ -134,8 +134,10 @@ async def test_a_second_up_on_the_same_folder_is_refused_and_the_first_goes_on(
 async def test_what_was_started_is_stopped_when_a_part_does_not_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "programs" / "worker").mkdir(parents=True)
-    (tmp_path / "programs" / "worker" / "__main__.py").write_text("raise SystemExit('no settings, no worker')")
+    worker = tmp_path / "programs" / "worker"
+    worker.mkdir(parents=True)
+    (worker / "__init__.py").touch()
+    (worker / "__main__.py").write_text("raise SystemExit('no settings, no worker')")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'programs'}:{Path.cwd()}")
     heard = Heard()
     with pytest.raises(Unavailable) as refusal:
@@ -143,6 +145,49 @@ async def test_what_was_started_is_stopped_when_a_part_does_not_start(
     assert refusal.value.code == "embedded.start_failed"
     assert "no settings, no worker" in refusal.value.message
     assert heard.moments[-4:] == moments(["Temporal", "PostgreSQL"], "stopping", "stopped")
+
+
+class Impatient(Heard):
+    """Somebody who asks for the stop at one moment, and once more at another."""
+
+    def __init__(self, *at: str) -> None:
+        super().__init__()
+        self._at = at
+
+    def starting(self, part: str) -> None:
+        super().starting(part)
+        self._perhaps()
+
+    def stopping(self, part: str) -> None:
+        super().stopping(part)
+        self._perhaps()
+
+    def _perhaps(self) -> None:
+        if self.moments[-1] in self._at:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def test_a_signal_during_the_start_stops_what_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{PROGRAMS}:{Path.cwd()}")
+    heard = Impatient("Worker starting")
+    await up(tmp_path / "data", report=heard, asked=free_ports())
+    assert "API starting" not in heard.moments
+    assert heard.moments[-6:] == moments(["Worker", "Temporal", "PostgreSQL"], "stopping", "stopped")
+
+
+async def test_a_second_signal_does_not_wait_for_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This worker never heeds SIGTERM, and never gets ready: only its grace or the second signal ends it."""
+    worker = tmp_path / "programs" / "worker"
+    worker.mkdir(parents=True)
+    (worker / "__init__.py").touch()
+    (worker / "__main__.py").write_text("import signal; signal.signal(15, signal.SIG_IGN); signal.pause()")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'programs'}:{Path.cwd()}")
+    heard = Impatient("Worker starting", "Worker stopping")
+    async with asyncio.timeout(WORKER_GRACE_SECONDS - 5):
+        await up(tmp_path / "data", report=heard, asked=free_ports())
+    assert heard.moments[-6:] == moments(["Worker", "Temporal", "PostgreSQL"], "stopping", "stopped")
 
 
 class Sleeper:

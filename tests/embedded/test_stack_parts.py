@@ -104,6 +104,20 @@ async def test_temporal_takes_dynamic_configuration_and_refuses_nonsense(tmp_pat
     assert "limit.maxIDLength" in refusal.value.message
 
 
+async def test_temporal_is_not_led_astray_by_a_users_own_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "home" / ".config" / "temporalio"
+    settings.mkdir(parents=True)
+    for name in ("temporal.yaml", "temporal.toml"):
+        (settings / name).write_text("]not a settings file[")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(settings.parent))
+    monkeypatch.setenv("TEMPORAL_CONFIG_FILE", str(settings / "temporal.toml"))
+    async with running(temporal(tmp_path)) as server:
+        await start_workflow(server, "undisturbed")
+
+
 async def test_temporal_listens_on_loopback_only_and_its_data_is_its_owners(tmp_path: Path) -> None:
     async with running(TemporalServer(tmp_path, port=free_port(), ui_port=free_port())) as server:
         listening = [c for c in psutil.Process(server.pid).net_connections() if c.status == psutil.CONN_LISTEN]
