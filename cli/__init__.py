@@ -1,0 +1,1 @@
+"""The terminal: a client of REST, and the entry points of every part."""
