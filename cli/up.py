@@ -1,0 +1,74 @@
+"""`almanac up`: all of Almanac on this machine, in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from domain.errors import AlmanacError
+from embedded import stack
+from embedded.report import Board, Endpoints, JsonLines, Report
+
+
+def up(
+    data: Annotated[Path, typer.Option(envvar="ALMANAC_DATA", help="Folder for everything that lasts.")] = Path(
+        ".almanac"
+    ),
+    temporal_port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: 7233, or a free one.")] = None,
+    ui_port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: 8233, or a free one.")] = None,
+    api_port: Annotated[int | None, typer.Option(min=1, max=65535, help="Default: 8400, or a free one.")] = None,
+    apply: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Apply this folder's pipelines and schedules once it is up.")
+    ] = None,
+    run_now: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Run this schedule once it is up, and wait for its end.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Start Temporal, PostgreSQL, worker and API here; Ctrl-C stops them in order and keeps the data."""
+    console = Console(highlight=False)
+    report: Report = JsonLines(console) if as_json else Board(console)
+    commands = [["apply", str(apply)]] if apply else []
+    commands += [["run-now", run_now, "--wait"]] if run_now else []
+
+    async def on_ready(endpoints: Endpoints) -> None:
+        for command in commands:
+            await _run(command, endpoints, report)
+
+    try:
+        asyncio.run(
+            stack.up(
+                data,
+                report=report,
+                temporal_port=temporal_port,
+                ui_port=ui_port,
+                api_port=api_port,
+                on_ready=on_ready,
+            )
+        )
+    except AlmanacError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        typer.echo(f"almanac up: {error.message}{hint}", err=True)
+        raise typer.Exit(1) from error
+
+
+async def _run(command: list[str], endpoints: Endpoints, report: Report) -> None:
+    """One command of this program against the stack just started. Its failure is told and stops nothing."""
+    settings = {"ALMANAC_DATA": endpoints.data, "ALMANAC_API_URL": endpoints.api}
+    report.note(f"almanac {' '.join(command)}")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "cli", *command), env={**os.environ, **settings}
+    )
+    try:
+        code = await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+    if code != 0:
+        report.note(f"almanac {command[0]} failed (exit code {code})")

@@ -1,0 +1,5 @@
+"""Placeholder until the read model is merged."""
+
+
+async def upgrade(url: str) -> None:
+    """Nothing to migrate yet."""
