@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from domain.errors import NotFound
+from embedded.folder import DataFolder
 
 DATA_FOLDER = ".almanac"
 
@@ -20,30 +22,35 @@ class Connection:
     token: str = field(repr=False)
 
 
-def find(url: str | None, token_file: Path | None, environment: Mapping[str, str], folder: Path) -> Connection:
-    """The first of: the options, `ALMANAC_URL` and `ALMANAC_TOKEN_FILE`, a data folder in `folder` or above it.
-    The address and the token are looked for separately. Raises Unconfigured."""
-    data = _data_folder(folder)
-    url = url or environment.get("ALMANAC_URL") or (_address(data) if data else None)
-    if not url:
-        raise Unconfigured("No server is known here: start one with 'almanac up', or give --url and --token-file.")
-    named = token_file or environment.get("ALMANAC_TOKEN_FILE") or (data / "token" if data else None)
-    if not named:
-        raise Unconfigured(f"There is no token for {url}: give --token-file or set ALMANAC_TOKEN_FILE.")
+def find(url: str | None, token_file: Path | None, environment: Mapping[str, str], here: Path) -> Connection:
+    """Address and token, each the first of: the option; `ALMANAC_URL` and `ALMANAC_TOKEN_FILE`; the data folder named
+    by `ALMANAC_DATA`, else the `.almanac` in `here` or the nearest folder above. Raises Unconfigured."""
+    named = environment.get("ALMANAC_DATA")
+    data = DataFolder(Path(named) if named else _nearest(here))
+    return Connection(
+        (url or environment.get("ALMANAC_URL") or _address(data)).rstrip("/"),
+        _token(token_file or environment.get("ALMANAC_TOKEN_FILE") or data.token_file),
+    )
+
+
+def _nearest(here: Path) -> Path:
+    folders = (folder / DATA_FOLDER for folder in (here, *here.parents))
+    return next((folder for folder in folders if (folder / "config.json").is_file()), here / DATA_FOLDER)
+
+
+def _address(data: DataFolder) -> str:
     try:
-        return Connection(url.rstrip("/"), Path(named).read_text(encoding="ascii").strip())
+        return data.api_url()
+    except NotFound as error:
+        raise Unconfigured(
+            "No server is known here: start one with 'almanac up', or give --url and --token-file."
+        ) from error
+    except (OSError, ValueError, TypeError) as error:
+        raise Unconfigured(f"The data folder {data.root} can't be read: {error}. Give --url instead.") from error
+
+
+def _token(file: str | Path) -> str:
+    try:
+        return Path(file).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise Unconfigured(f"The token file {named} can't be read: {error}.") from error
-
-
-def _data_folder(folder: Path) -> Path | None:
-    candidates = (parent / DATA_FOLDER for parent in (folder, *folder.parents))
-    return next((data for data in candidates if (data / "config.json").is_file()), None)
-
-
-def _address(data: Path) -> str | None:
-    try:
-        address = json.loads((data / "config.json").read_text(encoding="utf-8")).get("api_url")
-    except (OSError, ValueError, AttributeError) as error:
-        raise Unconfigured(f"{data / 'config.json'} can't be read: {error}. Give --url instead.") from error
-    return str(address) if address else None
+        raise Unconfigured(f"The token file can't be read: {error}. Give --token-file.") from error
