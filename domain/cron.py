@@ -6,6 +6,7 @@ before a library sees it. What is left is written out plainly and expanded by cr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -48,8 +49,8 @@ class Pattern:
 def parse(expr: str) -> Pattern:
     """The pattern of a five-field cron expression.
 
-    Raises Invalid (`schedule.validation.cron_*`, field `cron`) for anything but the strict grammar: values, lists, ranges,
-    steps on `*` or on a range, JAN-DEC and SUN-SAT in any case; and for a pattern that can match no date.
+    Raises Invalid (`schedule.validation.cron_*`, field `cron`) for anything but the strict grammar: values, lists,
+    ranges, steps on `*` or on a range, JAN-DEC and SUN-SAT in any case; and for a pattern that can match no date.
     """
     if not isinstance(expr, str):
         refuse("type", f"A cron pattern is text, not {type(expr).__name__}.", "Write it as `0 9 * * 1-5`.")
@@ -65,14 +66,14 @@ def _parse(text: str) -> Pattern:
     parts = _split(text)
     plain = [check_field(field, part) for field, part in zip(FIELDS, parts, strict=True)]
     expanded, _ = croniter.expand(" ".join(plain))
-    values = [_values(field, found) for field, found in zip(FIELDS, expanded, strict=True)]
+    minutes, hours, days, months, weekdays = map(_values, FIELDS, expanded)
     either_day = not parts[2].startswith("*") and not parts[4].startswith("*")
-    pattern = Pattern(text, *values, either_day=either_day)
+    pattern = Pattern(text, minutes, hours, days, months, weekdays, either_day)
     _refuse_never(pattern)
     return pattern
 
 
-def _values(field: Field, expanded: list[int | str]) -> tuple[int, ...]:
+def _values(field: Field, expanded: Sequence[int | str]) -> tuple[int, ...]:
     """croniter writes `*` for a full field."""
     top = 6 if field is FIELDS[4] else field.high
     if "*" in expanded:

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain.run import Folded, Origin, Run
+from domain.run import Advanced, Folded, Origin, Run, RunState, advance, note
 from domain.schedule import CollisionPolicy
 from domain.values import Value
 
@@ -38,6 +38,8 @@ class Launch(Value):
     lateness_seconds: int
     """For how long a run that finds no free slot is tried again."""
     execution_timeout_seconds: int
+    heartbeat_seconds: int
+    """How often its worker has to say that it is alive; six missed ones mean that it is lost."""
 
 
 class LaneEntry(Value):
@@ -63,27 +65,12 @@ class Lane(Value):
     arrivals: int = 0
 
 
-class Ended(Value):
-    """A run that will not start, and why."""
-
-    run: Run
-    reason: str
-    message: str
-    stands_in: str | None = None
-
-
 class LaneDecision(Value):
-    """What a lane became, and what happened to whom."""
+    """What a lane became, which run is to be started, and what happened to whom and why."""
 
     lane: Lane
     started: LaneEntry | None = None
-    held_back: tuple[LaneEntry, ...] = ()
-    """Entries that began to wait."""
-    retried: tuple[LaneEntry, ...] = ()
-    """Entries that tried and found the lane held."""
-    folded: tuple[LaneEntry, ...] = ()
-    """Pending entries that now stand for one more occurrence."""
-    ended: tuple[Ended, ...] = ()
+    changes: tuple[Advanced, ...] = ()
 
 
 def arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
@@ -92,19 +79,20 @@ def arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
         return LaneDecision(lane=lane)
     entry = entry.model_copy(update={"arrival": lane.arrivals})
     lane = lane.model_copy(update={"arrivals": lane.arrivals + 1})
-    if lane.holder is None and _pending(lane, entry) is None:
-        return _start(lane, entry)
+    first = _pending(lane, entry)
+    if lane.holder is None and first is None:
+        return _start(lane, entry, now)
     if not entry.is_occurrence:
-        return _wait(lane, entry)
+        return _wait(lane, entry, now)
     match entry.policy:
         case CollisionPolicy.SKIP:
-            return LaneDecision(lane=lane, ended=(_refused(lane, entry),))
+            return _refuse(lane, entry, now)
         case CollisionPolicy.QUEUE_LATEST:
-            return _replace_pending(lane, entry)
+            return _wait(lane, entry, now) if first is None else _replace(lane, first, entry, now)
         case CollisionPolicy.RETRY:
-            return _keep_first(lane, entry, now)
+            return _wait_for_retry(lane, entry, now) if first is None else _give_way(lane, first, entry, now)
         case CollisionPolicy.COALESCE:
-            return _fold(lane, entry)
+            return _wait(lane, entry, now) if first is None else _fold(lane, first, entry, now)
 
 
 def released(lane: Lane, run_id: str, now: datetime) -> LaneDecision:
@@ -117,20 +105,20 @@ def released(lane: Lane, run_id: str, now: datetime) -> LaneDecision:
 def tick(lane: Lane, now: datetime) -> LaneDecision:
     """Time has passed: what is no longer worth starting ends, and a free lane goes to whoever is next."""
     expired = tuple(entry for entry in lane.waiting if entry.run.start_by is not None and entry.run.start_by <= now)
+    message = "It waited for the lane until it was no longer worth starting."
+    ended = tuple(_skip(entry.run, now, "expired", message) for entry in expired)
     lane = _without(lane, expired)
-    ended = tuple(_expired(entry) for entry in expired)
     if lane.holder is not None:
-        return _try_again(lane, now).model_copy(update={"ended": ended})
-    ready = _ready(lane, now)
-    if not ready:
-        return LaneDecision(lane=lane, ended=ended)
-    first = min(ready, key=_turn)
-    granted = _start(_without(lane, (first,)), first)
-    return granted.model_copy(update={"ended": ended})
+        after = _retry(lane, now)
+    else:
+        ready = [entry for entry in lane.waiting if entry.try_at is None or entry.try_at <= now]
+        first = min(ready, key=_turn, default=None)
+        after = _start(_without(lane, (first,)), first, now) if first else LaneDecision(lane=lane)
+    return after.model_copy(update={"changes": (*ended, *after.changes)})
 
 
 def withdrawn(
-    lane: Lane, schedule_id: str, reason: str, message: str, *, only_occurrences: bool = False
+    lane: Lane, schedule_id: str, now: datetime, reason: str, message: str, *, only_occurrences: bool = False
 ) -> LaneDecision:
     """A schedule was paused, blocked, edited or deleted: what it has waiting ends. What holds the lane stays."""
     dropped = tuple(
@@ -138,8 +126,8 @@ def withdrawn(
         for entry in lane.waiting
         if entry.run.schedule_id == schedule_id and (entry.is_occurrence or not only_occurrences)
     )
-    ended = tuple(Ended(run=entry.run, reason=reason, message=message) for entry in dropped)
-    return LaneDecision(lane=_without(lane, dropped), ended=ended)
+    changes = tuple(_skip(entry.run, now, reason, message) for entry in dropped)
+    return LaneDecision(lane=_without(lane, dropped), changes=changes)
 
 
 def next_wake(lane: Lane) -> datetime | None:
@@ -153,25 +141,8 @@ def _all(lane: Lane) -> tuple[LaneEntry, ...]:
     return lane.waiting if lane.holder is None else (lane.holder, *lane.waiting)
 
 
-def _ready(lane: Lane, now: datetime) -> list[LaneEntry]:
-    return [entry for entry in lane.waiting if entry.try_at is None or entry.try_at <= now]
-
-
 def _turn(entry: LaneEntry) -> tuple[int, datetime, int]:
     return (entry.priority, entry.run.reference_time, entry.arrival)
-
-
-def _start(lane: Lane, entry: LaneEntry) -> LaneDecision:
-    return LaneDecision(lane=lane.model_copy(update={"holder": entry}), started=entry)
-
-
-def _wait(lane: Lane, entry: LaneEntry) -> LaneDecision:
-    return LaneDecision(lane=lane.model_copy(update={"waiting": (*lane.waiting, entry)}), held_back=(entry,))
-
-
-def _without(lane: Lane, gone: tuple[LaneEntry, ...]) -> Lane:
-    ids = {entry.run.run_id for entry in gone}
-    return lane.model_copy(update={"waiting": tuple(e for e in lane.waiting if e.run.run_id not in ids)})
 
 
 def _pending(lane: Lane, entry: LaneEntry) -> LaneEntry | None:
@@ -180,67 +151,80 @@ def _pending(lane: Lane, entry: LaneEntry) -> LaneEntry | None:
     return next(mine, None)
 
 
-def _refused(lane: Lane, entry: LaneEntry) -> Ended:
+def _with(lane: Lane, entry: LaneEntry) -> Lane:
+    """The lane with this entry waiting, in the place of an older copy of it."""
+    others = tuple(e for e in lane.waiting if e.run.run_id != entry.run.run_id)
+    return lane.model_copy(update={"waiting": (*others, entry)})
+
+
+def _without(lane: Lane, gone: tuple[LaneEntry, ...]) -> Lane:
+    ids = {entry.run.run_id for entry in gone}
+    return lane.model_copy(update={"waiting": tuple(e for e in lane.waiting if e.run.run_id not in ids)})
+
+
+def _start(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    changes: tuple[Advanced, ...] = ()
+    if entry.run.state is RunState.WAITING:
+        granted = advance(entry.run, RunState.QUEUED, now, kind="lane_granted")
+        entry, changes = entry.model_copy(update={"run": granted.run}), (granted,)
+    return LaneDecision(lane=lane.model_copy(update={"holder": entry}), started=entry, changes=changes)
+
+
+def _wait(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    holder = lane.holder.run.run_id if lane.holder else None
+    message = f"The lane of {entry.run.target} is held by {holder}." if holder else None
+    waiting = advance(entry.run, RunState.WAITING, now, kind="lane_waiting", reason="lane", message=message)
+    return LaneDecision(lane=_with(lane, entry.model_copy(update={"run": waiting.run})), changes=(waiting,))
+
+
+def _skip(run: Run, now: datetime, reason: str, message: str, *, stands_in: str | None = None) -> Advanced:
+    return advance(run, RunState.SKIPPED, now, kind="finished", reason=reason, message=message, stands_in=stands_in)
+
+
+def _refuse(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     own = next((e for e in _all(lane) if e.run.schedule_id == entry.run.schedule_id), None)
     if own is not None:
-        return Ended(
-            run=entry.run, reason="overlap", message=f"The schedule's run {own.run.run_id} was still going on."
-        )
-    holder = lane.holder.run.run_id if lane.holder else "another run"
-    return Ended(run=entry.run, reason="busy", message=f"The lane of {entry.run.target} was held by {holder}.")
+        message = f"The schedule's run {own.run.run_id} was still {own.run.state}."
+        return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+    assert lane.holder is not None
+    message = f"The lane of {entry.run.target} was held by {lane.holder.run.run_id}."
+    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "busy", message),))
 
 
-def _expired(entry: LaneEntry) -> Ended:
-    return Ended(
-        run=entry.run, reason="expired", message="It waited for the lane until it was no longer worth starting."
-    )
+def _replace(lane: Lane, older: LaneEntry, newer: LaneEntry, now: datetime) -> LaneDecision:
+    message = f"The newer {newer.run.run_id} took its place."
+    ended = _skip(older.run, now, "superseded", message, stands_in=newer.run.run_id)
+    waits = _wait(_without(lane, (older,)), newer, now)
+    return waits.model_copy(update={"changes": (ended, *waits.changes)})
 
 
-def _replace_pending(lane: Lane, entry: LaneEntry) -> LaneDecision:
-    older = _pending(lane, entry)
-    if older is None:
-        return _wait(lane, entry)
-    newer = entry.run
-    ended = Ended(
-        run=older.run, reason="superseded", message=f"The newer {newer.run_id} took its place.", stands_in=newer.run_id
-    )
-    return _wait(_without(lane, (older,)), entry).model_copy(update={"ended": (ended,)})
+def _wait_for_retry(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    return _wait(lane, entry.model_copy(update={"tries": 1, "try_at": now + FIRST_RETRY}), now)
 
 
-def _keep_first(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
-    first = _pending(lane, entry)
-    if first is None:
-        return _wait(lane, entry.model_copy(update={"tries": 1, "try_at": now + FIRST_RETRY}))
+def _give_way(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
     message = f"The older {first.run.run_id} was still being retried."
-    return LaneDecision(lane=lane, ended=(Ended(run=entry.run, reason="overlap", message=message),))
+    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
 
 
-def _fold(lane: Lane, entry: LaneEntry) -> LaneDecision:
-    first = _pending(lane, entry)
-    if first is None:
-        return _wait(lane, entry)
-    before = first.run.folded
-    folded = Folded(
-        first=first.run.reference_time,
-        newest=entry.run.reference_time,
-        count=(before.count if before else 1) + 1,
-    )
-    kept = first.model_copy(update={"run": first.run.model_copy(update={"folded": folded})})
-    ended = Ended(
-        run=entry.run, reason="coalesced", message=f"Folded into {first.run.run_id}.", stands_in=first.run.run_id
-    )
-    waiting = tuple(kept if e.run.run_id == kept.run.run_id else e for e in lane.waiting)
-    return LaneDecision(lane=lane.model_copy(update={"waiting": waiting}), folded=(kept,), ended=(ended,))
+def _fold(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
+    count = first.run.folded.count if first.run.folded else 1
+    folded = Folded(first=first.run.reference_time, newest=entry.run.reference_time, count=count + 1)
+    message = f"It now stands for {folded.count} occurrences."
+    kept = note(first.run, "folded", now, message, data={"folded_run": entry.run.run_id}, folded=folded)
+    ended = _skip(entry.run, now, "coalesced", f"Folded into {first.run.run_id}.", stands_in=first.run.run_id)
+    return LaneDecision(lane=_with(lane, first.model_copy(update={"run": kept.run})), changes=(kept, ended))
 
 
-def _try_again(lane: Lane, now: datetime) -> LaneDecision:
-    """Retries whose time has come and that found the lane held wait twice as long, up to the longest pause."""
-    due = {e.run.run_id for e in lane.waiting if e.try_at is not None and e.try_at <= now}
-    waiting = tuple(_back_off(e, now) if e.run.run_id in due else e for e in lane.waiting)
-    retried = tuple(e for e in waiting if e.run.run_id in due)
-    return LaneDecision(lane=lane.model_copy(update={"waiting": waiting}), retried=retried)
-
-
-def _back_off(entry: LaneEntry, now: datetime) -> LaneEntry:
-    pause = min(FIRST_RETRY * 2**entry.tries, LAST_RETRY)
-    return entry.model_copy(update={"tries": entry.tries + 1, "try_at": now + pause})
+def _retry(lane: Lane, now: datetime) -> LaneDecision:
+    """Retries whose time has come and that find the lane held wait twice as long, up to the longest pause."""
+    changes: list[Advanced] = []
+    for entry in lane.waiting:
+        if entry.try_at is None or entry.try_at > now:
+            continue
+        pause = min(FIRST_RETRY * 2**entry.tries, LAST_RETRY)
+        message = f"Try {entry.tries + 1}: the lane was still held."
+        tried = note(entry.run, "lane_retried", now, message)
+        changes.append(tried)
+        lane = _with(lane, entry.model_copy(update={"run": tried.run, "tries": entry.tries + 1, "try_at": now + pause}))
+    return LaneDecision(lane=lane, changes=tuple(changes))

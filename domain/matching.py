@@ -37,7 +37,7 @@ class Matcher:
 
     def days_back(self, first: int, last: int) -> Iterator[int]:
         """The matching days from `last` down to `first`, both included."""
-        for year in range(_year_of(last), _year_of(first) - 1, -1):
+        for year in range(_year_of(last), _year_of(first) - 1, -1) if first <= last else ():
             jan1, offsets = self._year(year, first, last)
             for offset in reversed(offsets):
                 yield jan1 + offset
@@ -73,7 +73,7 @@ class Matcher:
         return total
 
     def _years(self, first: int, last: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-        for year in range(_year_of(first), _year_of(last) + 1):
+        for year in range(_year_of(first), _year_of(last) + 1) if first <= last else ():
             yield self._year(year, first, last)
 
     def _year(self, year: int, first: int, last: int) -> tuple[int, tuple[int, ...]]:

@@ -17,11 +17,12 @@ from domain.errors import Invalid
 from domain.matching import Matcher, matcher
 from domain.tzif import DAY
 from domain.wall_clock import Jump, Kind
-from domain.zones import Zone
+from domain.zones import LAST_DAY, Zone
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WALL_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  a wall clock reading has no offset
 _SECOND = timedelta(seconds=1)
+_ORDINARY: Kind = "ordinary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def check_interval(pattern: Pattern, zone: Zone, now: datetime, min_interval_sec
     seconds = round((pair[1].at - pair[0].at).total_seconds())
     if seconds >= min_interval_seconds:
         return
-    earlier, later = (zone.local(occurrence.at).isoformat(timespec="minutes") for occurrence in pair)
+    earlier, later = (zone.shown(occurrence.at) for occurrence in pair)
     raise Invalid(
         "schedule.validation.interval_too_short",
         f"`{pattern.text}` is due at {earlier} and again {seconds} s later, at {later} ({zone.id}); "
@@ -147,21 +148,49 @@ def _seconds(moment: datetime) -> int:
 
 
 def _iterate(matching: Matcher, zone: Zone, start: int) -> Iterator[Occurrence]:
-    """The occurrences at or after `start` (Unix seconds)."""
-    deltas = matching.deltas
+    """The occurrences at or after `start` (Unix seconds).
+
+    Calm days, nearly all, need no look at the clock's pieces; only what lies between calm runs is walked piece by
+    piece, and only where a matching day falls there.
+    """
+    calm = zone.calm_at(start)
+    first = max(calm.first, (start + calm.offset) // DAY + 1)
+    yield from _walk(matching, zone, start, first * DAY - calm.offset)
+    epoch, deltas, kind = _EPOCH - timedelta(seconds=calm.offset), matching.deltas, _ORDINARY
+    last = calm.last
+    for day in matching.days(first, LAST_DAY):
+        if day > last:
+            walked = calm.stop
+            calm = zone.calm_from(day)
+            first, last = calm.first, calm.last
+            if day < first:
+                yield from _walk(matching, zone, walked, calm.start)
+            epoch = _EPOCH - timedelta(seconds=calm.offset)
+        if day < first:
+            continue
+        midnight = timedelta(day)
+        at, wall = epoch + midnight, _WALL_EPOCH + midnight
+        for delta in deltas:
+            yield Occurrence(at + delta, (wall + delta,), kind)
+
+
+def _walk(matching: Matcher, zone: Zone, start: int, end: int) -> Iterator[Occurrence]:
+    """The occurrences in `[start, end)` (Unix seconds), piece by piece."""
     for piece in zone.pieces_from(start):
+        if piece.start >= end:
+            return
         if isinstance(piece, Jump):
             nominal = _nominal(matching, piece)
             if nominal:
                 reading = (nominal[0] - _WALL_EPOCH) // _SECOND
                 yield Occurrence(_EPOCH + timedelta(seconds=piece.start), nominal, piece.kind_of(reading))
             continue
-        kind = piece.kind
-        epoch = _EPOCH - timedelta(seconds=piece.offset)
-        for day, first, stop in matching.slices(max(piece.low, start + piece.offset), piece.high):
+        epoch, kind = _EPOCH - timedelta(seconds=piece.offset), piece.kind
+        low, high = max(piece.low, start + piece.offset), min(piece.high, end + piece.offset)
+        for day, first, stop in matching.slices(low, high):
             midnight = timedelta(day)
             at, wall = epoch + midnight, _WALL_EPOCH + midnight
-            for delta in deltas if stop - first == len(deltas) else deltas[first:stop]:
+            for delta in matching.deltas[first:stop]:
                 yield Occurrence(at + delta, (wall + delta,), kind)
 
 

@@ -32,6 +32,11 @@ class Changes:
     before: int
     changes: tuple[tuple[int, int], ...]
 
+    @property
+    def last(self) -> int:
+        """The offset after all changes."""
+        return self.changes[-1][1] if self.changes else self.before
+
 
 def read(data: bytes, last_year: int) -> Changes:
     """All offset changes of a zone file up to the end of `last_year` (UTC), in order.

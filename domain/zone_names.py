@@ -40,8 +40,8 @@ def check_name(zone_id: str) -> str:
         _refuse_short(zone_id, shown)
     if zone_id.startswith(("posix/", "right/")):
         rest = zone_id.partition("/")[2]
-        meant = f"Write `{rest}`." if rest in _ids() else _EXAMPLE
-        _refuse("machine", f"`{shown}` names a machine's copy of a zone, not an IANA id.", meant)
+        hint = f"Write `{rest}`." if rest in _ids() else _EXAMPLE
+        _refuse("machine", f"`{shown}` names a machine's copy of a zone, not an IANA id.", hint)
     if zone_id not in _ids():
         meant = _by_case().get(zone_id.strip().casefold())
         if meant:

@@ -7,24 +7,26 @@ switches that search path off so that any other code in the process reads the sa
 from __future__ import annotations
 
 import zoneinfo
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 
-import tzdata
+import tzdata  # type: ignore[import-untyped]  # a package of data files, without types
 
 from domain import tzif
 from domain.errors import Invalid
-from domain.wall_clock import Jump, Piece, cut
+from domain.wall_clock import Calm, Jump, Piece, calm_runs, cut
 from domain.zone_names import check_name
 
 LAST_YEAR = 2200
 """Occurrences are known up to the end of this local year."""
 
-_END = (date(LAST_YEAR + 1, 1, 1).toordinal() - tzif.EPOCH_ORDINAL) * tzif.DAY
+LAST_DAY = date(LAST_YEAR, 12, 31).toordinal() - tzif.EPOCH_ORDINAL
+"""The same as a Unix day number."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WALL_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  a wall clock reading has no offset
 _SECOND = timedelta(seconds=1)
@@ -37,13 +39,29 @@ def tzdata_version() -> str:
     return str(tzdata.IANA_VERSION)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a zone's UTC offset: its instant in Unix seconds, and the offsets before it and from then on."""
+
+    instant: int
+    before: int
+    after: int
+
+    @property
+    def at(self) -> datetime:
+        return _EPOCH + timedelta(seconds=self.instant)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Zone:
     """One zone's wall clock: its id, its changes of offset, and its `pieces` in order (see `wall_clock`)."""
 
     id: str
     pieces: tuple[Piece, ...] = field(repr=False)
+    calm: tuple[Calm, ...] = field(repr=False)
     _stops: tuple[int, ...] = field(repr=False)
+    _calm_stops: tuple[int, ...] = field(repr=False)
+    _calm_lasts: tuple[int, ...] = field(repr=False)
     _instants: tuple[int, ...] = field(repr=False)
     _offsets: tuple[int, ...] = field(repr=False)
 
@@ -59,6 +77,14 @@ class Zone:
             if self.pieces[index].start <= instant:
                 yield self.pieces[index]
 
+    def calm_at(self, instant: int) -> Calm:
+        """The first calm run that ends after `instant` (Unix seconds)."""
+        return self.calm[min(bisect_right(self._calm_stops, instant), len(self.calm) - 1)]
+
+    def calm_from(self, day: int) -> Calm:
+        """The first calm run that has days at or after `day` (a Unix day number up to `LAST_DAY`)."""
+        return self.calm[min(bisect_left(self._calm_lasts, day), len(self.calm) - 1)]
+
     def offset_at(self, instant: int) -> int:
         """The UTC offset in seconds at `instant` (Unix seconds)."""
         return self._offsets[bisect_right(self._instants, instant)]
@@ -67,6 +93,11 @@ class Zone:
         """The wall clock at an aware instant, as a `datetime` with that moment's fixed offset."""
         offset = self.offset_at((at - _EPOCH) // _SECOND)
         return at.astimezone(timezone(timedelta(seconds=offset)))
+
+    def shown(self, at: datetime) -> str:
+        """The wall clock at an aware instant as people are shown it: `2027-03-14T03:00-04:00`."""
+        local = self.local(at)
+        return local.isoformat(timespec="seconds" if local.second else "minutes")
 
     def instant(self, wall: datetime) -> datetime:
         """The instant (UTC) a naive wall clock reading up to 2200 becomes: first pass of an overlap, end of a gap."""
@@ -80,30 +111,37 @@ class Zone:
                 return _EPOCH + timedelta(seconds=reading - piece.offset)
         raise Invalid("schedule.validation.wall_time", f"{wall.isoformat()} is not in the years 1 to {LAST_YEAR}.")
 
-    def changes_between(self, after: int, until: int) -> tuple[tuple[int, int, int], ...]:
-        """The changes of offset in `(after, until]` (Unix seconds): instant, offset before, offset from then on."""
-        first, stop = bisect_right(self._instants, after), bisect_right(self._instants, until)
-        return tuple((self._instants[i], self._offsets[i], self._offsets[i + 1]) for i in range(first, stop))
+    def changes_between(self, after: datetime, until: datetime) -> Iterator[Change]:
+        """The changes of offset in `(after, until]` (aware instants), in order."""
+        first = bisect_right(self._instants, (after - _EPOCH) // _SECOND)
+        stop = bisect_right(self._instants, (until - _EPOCH) // _SECOND)
+        for index in range(first, stop):
+            yield Change(self._instants[index], self._offsets[index], self._offsets[index + 1])
 
 
 def load(zone_id: str) -> Zone:
     """The zone of an IANA region id (`Area/Place`, legacy links included) or `UTC`.
 
-    Raises Invalid (`schedule.validation.zone_*`, field `timezone`) for fixed offsets, abbreviations, ids without a slash,
-    wrong case and unknown ids. There is no fallback.
+    Raises Invalid (`schedule.validation.zone_*`, field `timezone`) for fixed offsets, abbreviations, ids without a
+    slash, wrong case and unknown ids. There is no fallback.
     """
     return _load(check_name(zone_id))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load(zone_id: str) -> Zone:
     data = resources.files("tzdata").joinpath("zoneinfo", *zone_id.split("/")).read_bytes()
     changes = tzif.read(data, LAST_YEAR)
-    pieces = cut(changes, _END)
+    pieces = cut(changes, (LAST_DAY + 1) * tzif.DAY)
+    # The empty run after the end lets every day and instant have a next one.
+    calm = (*calm_runs(pieces), Calm(LAST_DAY + 1, LAST_DAY, changes.last))
     return Zone(
         zone_id,
         pieces,
+        calm,
         tuple(piece.stop for piece in pieces),
+        tuple(run.stop for run in calm),
+        tuple(run.last for run in calm),
         tuple(instant for instant, _ in changes.changes),
         (changes.before, *(offset for _, offset in changes.changes)),
     )

@@ -8,6 +8,7 @@ from domain.events import Event
 from domain.lane import Lane, LaneEntry, Launch
 from domain.run import Advanced, Run
 from domain.schedule import ScheduleDefinition, ScheduleView
+from domain.schedule_state import ScheduleState
 from domain.values import Value
 
 TASK_QUEUE = "almanac"
@@ -84,9 +85,9 @@ class RunNowAnswer(Value):
 
 
 class RunReport(Value):
-    """Signal `run_report` to a schedule: one of its runs changed (waits for its lane, or ended)."""
+    """Signal `run_report` to a schedule: what happened to its runs since it last heard of them."""
 
-    run: Run
+    changes: tuple[Advanced, ...]
 
 
 class LaneRequest(Value):
@@ -114,7 +115,16 @@ class RunOrder(Value):
 class ExecutionStarted(Value):
     """Signal `execution_started` to a run: its RUNNING record is committed."""
 
-    changes: tuple[Advanced, ...]
+    run: Run
+
+
+class ScheduleInput(Value):
+    """The start of a schedule's workflow; after a continue-as-new with what it carries over. Without a state it
+    waits for its `create` update."""
+
+    workspace: str
+    schedule_id: str
+    state: ScheduleState | None = None
 
 
 class LaneInput(Value):
@@ -123,4 +133,5 @@ class LaneInput(Value):
     workspace: str
     target: str
     lane: Lane = Lane()
-    outbox: tuple[Event, ...] = ()
+    reports: tuple[Advanced, ...] = ()
+    """What its schedules have yet to be told."""
