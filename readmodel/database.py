@@ -62,7 +62,7 @@ class Database:
         await self._engine.dispose()
 
 
-def open_engine(url: str) -> AsyncEngine:
+def open_engine(url: str, *, command_seconds: float = COMMAND_SECONDS) -> AsyncEngine:
     return create_async_engine(
         url,
         pool_size=8,
@@ -72,7 +72,7 @@ def open_engine(url: str) -> AsyncEngine:
         pool_pre_ping=True,
         connect_args={
             "timeout": CONNECT_SECONDS,
-            "command_timeout": COMMAND_SECONDS,
+            "command_timeout": command_seconds,
             "server_settings": {
                 "application_name": "almanac",
                 "timezone": "UTC",

@@ -3,17 +3,24 @@ behind one lock, so an upgrade that is interrupted leaves nothing and two that s
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 
+from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.runtime.environment import EnvironmentContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, func, select
 
-from domain.errors import Unavailable
+from domain.errors import AlmanacError, Unavailable
 from readmodel.database import answering, open_engine
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_UPGRADE_SECONDS = 600.0
+"""For one statement, the wait for another upgrade included."""
 
 _LOCK = 7_305_041_953_228_106_541
 """Any number that nobody else uses for an advisory lock."""
@@ -30,7 +37,7 @@ class SchemaState(StrEnum):
 async def upgrade(url: str) -> None:
     """Raises Unavailable: `database.schema_newer` for tables of a later version, which are left alone,
     `database.unavailable` when the server does not answer."""
-    engine = open_engine(url)
+    engine = open_engine(url, command_seconds=_UPGRADE_SECONDS)
     try:
         with answering():
             async with engine.begin() as connection:
@@ -59,14 +66,9 @@ def _upgrade(connection: Connection) -> None:
             f"The database has the tables of a later version of Almanac (revision {_revision(connection)}); "
             "start that version, or use another database.",
         )
-    script = _script()
-
-    def steps(revision: str, _: MigrationContext) -> object:
-        return script._upgrade_revs("head", revision)
-
-    with EnvironmentContext(Config(), script, fn=steps, destination_rev="head") as environment:
-        environment.configure(connection=connection)
-        environment.run_migrations()
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    command.upgrade(config, "head")
 
 
 def _state(connection: Connection) -> SchemaState:
@@ -82,4 +84,22 @@ def _revision(connection: Connection) -> str | None:
 
 
 def _script() -> ScriptDirectory:
-    return ScriptDirectory(str(Path(__file__).parent / "migrations"))
+    return ScriptDirectory(str(_MIGRATIONS))
+
+
+def main() -> int:
+    """`python -m readmodel.migrate`: upgrades the database at ALMANAC_DATABASE_URL; 1 when refused."""
+    try:
+        asyncio.run(upgrade(os.environ["ALMANAC_DATABASE_URL"]))
+    except KeyError:
+        print("ALMANAC_DATABASE_URL is not set.", file=sys.stderr)
+        return 2
+    except AlmanacError as refusal:
+        print(refusal.message, file=sys.stderr)
+        return 1
+    print("The database is current.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -26,44 +26,47 @@ LONGEST_NAME = 500
 """Characters. Longer keys would not fit the index."""
 
 
+class Names:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def reserve(self, workspace: str, name: str, schedule_id: str, *, max_schedules: int) -> str:
+        """Keeps `name` for this schedule and returns its owner, `schedule_id`. The same schedule may ask again.
+
+        Raises Conflict `schedule.name_taken` (details: `schedule_id` of the owner), Conflict `schedule.limit_reached`
+        when the schedule is new and the workspace has `max_schedules` already, Invalid for a name that can't be
+        stored and NotFound `workspace.not_found`.
+        """
+        _refuse_unusable(name)
+        async with self._database.transaction() as connection:
+            await lock(connection, workspace)
+            owner = await _owner(connection, workspace, name)
+            if owner not in (None, schedule_id):
+                raise Conflict(
+                    "schedule.name_taken",
+                    f"Another schedule of this workspace is named '{name}'; names differ by more than case.",
+                    field="name",
+                    schedule_id=owner,
+                )
+            await _check_limit(connection, workspace, schedule_id, max_schedules)
+            await connection.execute(_keep(workspace, name, schedule_id))
+        return schedule_id
+
+    async def release(self, workspace: str, name: str, schedule_id: str) -> None:
+        """Gives a name up, after a delete, a rename or a refused creation. Somebody else's name stays."""
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                delete(schedule_names).where(
+                    schedule_names.c.workspace == workspace,
+                    schedule_names.c.name_key == name_key(name),
+                    schedule_names.c.schedule_id == schedule_id,
+                )
+            )
+
+
 def name_key(name: str) -> str:
     """Names with one key are the same name."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-
-
-async def reserve(database: Database, workspace: str, name: str, schedule_id: str, *, max_schedules: int) -> str:
-    """Keeps `name` for this schedule and returns its owner, `schedule_id`. The same schedule may ask again.
-
-    Raises Conflict `schedule.name_taken` (details: `schedule_id` of the owner), Conflict `schedule.limit_reached`
-    when the schedule is new and the workspace has `max_schedules` already, Invalid for a name that can't be
-    stored and NotFound `workspace.not_found`.
-    """
-    _refuse_unusable(name)
-    async with database.transaction() as connection:
-        await lock(connection, workspace)
-        owner = await _owner(connection, workspace, name)
-        if owner not in (None, schedule_id):
-            raise Conflict(
-                "schedule.name_taken",
-                f"Another schedule of this workspace is named '{name}'; names differ by more than case.",
-                field="name",
-                schedule_id=owner,
-            )
-        await _check_limit(connection, workspace, schedule_id, max_schedules)
-        await connection.execute(_keep(workspace, name, schedule_id))
-    return schedule_id
-
-
-async def release(database: Database, workspace: str, name: str, schedule_id: str) -> None:
-    """Gives a name up, after a delete, a rename or a refused creation. Somebody else's name stays."""
-    async with database.transaction() as connection:
-        await connection.execute(
-            delete(schedule_names).where(
-                schedule_names.c.workspace == workspace,
-                schedule_names.c.name_key == name_key(name),
-                schedule_names.c.schedule_id == schedule_id,
-            )
-        )
 
 
 _FRESH = schedule_names.c.reserved_at > func.now() - RESERVED_FOR

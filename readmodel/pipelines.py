@@ -18,87 +18,85 @@ from readmodel.tables import pipeline_versions, pipelines
 from readmodel.text import refuse_unstorable
 
 
-async def save(database: Database, workspace: str, definition: PipelineDefinition, by: str) -> PipelineView:
-    """Makes `definition` the draft of the pipeline it names, which is made if need be. The same body again changes
-    nothing. Raises Invalid for a definition that could never run or be stored, NotFound `workspace.not_found`."""
-    pipeline.check(definition)
-    body = definition.model_dump(mode="json")
-    for field, part in body.items():
-        refuse_unstorable(part, field)
-    draft = {"draft": body, "draft_sha256": definition.body_sha256, "changed_at": func.now(), "changed_by": by}
-    statement = insert(pipelines).values(workspace=workspace, name=definition.name, **draft)
-    changed = statement.on_conflict_do_update(
-        index_elements=["workspace", "name"],
-        set_=draft,
-        where=pipelines.c.draft_sha256 != statement.excluded.draft_sha256,
-    ).returning(pipelines.c.pipeline_id)
-    async with database.transaction() as connection:
-        await workspaces.lock(connection, workspace)
-        if await connection.scalar(changed) is not None:
-            await _audit(connection, "pipeline.save", workspace, definition.name, by)
-        return await _view(connection, workspace, definition.name)
+class Pipelines:
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
+    async def save(self, workspace: str, definition: PipelineDefinition, by: str) -> PipelineView:
+        """Makes `definition` the draft of the pipeline it names, which is made if need be. The same body again changes
+        nothing. Raises Invalid for a definition that could never run or be stored, NotFound `workspace.not_found`."""
+        pipeline.check(definition)
+        body = definition.model_dump(mode="json")
+        for field, part in body.items():
+            refuse_unstorable(part, field)
+        draft = {"draft": body, "draft_sha256": definition.body_sha256, "changed_at": func.now(), "changed_by": by}
+        statement = insert(pipelines).values(workspace=workspace, name=definition.name, **draft)
+        changed = statement.on_conflict_do_update(
+            index_elements=["workspace", "name"],
+            set_=draft,
+            where=pipelines.c.draft_sha256 != statement.excluded.draft_sha256,
+        ).returning(pipelines.c.pipeline_id)
+        async with self._database.transaction() as connection:
+            await workspaces.lock(connection, workspace)
+            if await connection.scalar(changed) is not None:
+                await _audit(connection, "pipeline.save", workspace, definition.name, by)
+            return await _view(connection, workspace, definition.name)
 
-async def release(
-    database: Database, workspace: str, name: str, by: str, *, expected_sha256: str | None = None
-) -> PipelineView:
-    """Makes the draft an immutable version, the next number, and moves the current pointer to it. A draft that is
-    the current version already changes nothing. Raises NotFound `pipeline.not_found`, and Conflict
-    `pipeline.draft_changed` when the draft is not the body that the caller saw (`expected_sha256`)."""
-    async with database.transaction() as connection:
-        draft = await _draft_to_release(connection, workspace, name)
-        if expected_sha256 not in (None, draft.draft_sha256):
-            raise Conflict(
-                "pipeline.draft_changed",
-                f"The draft of '{name}' was saved again since you read it; read it and release what you mean.",
-                draft_sha256=draft.draft_sha256,
-            )
-        if draft.draft_sha256 != draft.current_sha256:
-            version = draft.last_version + 1
-            await _add_version(connection, draft, version, by)
-            await _audit(connection, "pipeline.release", workspace, name, by, version)
-        return await _view(connection, workspace, name)
+    async def release(self, workspace: str, name: str, by: str, *, expected_sha256: str | None = None) -> PipelineView:
+        """Makes the draft an immutable version, the next number, and moves the current pointer to it. A draft that is
+        the current version already changes nothing. Raises NotFound `pipeline.not_found`, and Conflict
+        `pipeline.draft_changed` when the draft is not the body that the caller saw (`expected_sha256`)."""
+        async with self._database.transaction() as connection:
+            draft = await _draft_to_release(connection, workspace, name)
+            if expected_sha256 not in (None, draft.draft_sha256):
+                raise Conflict(
+                    "pipeline.draft_changed",
+                    f"The draft of '{name}' was saved again since you read it; read it and release what you mean.",
+                    draft_sha256=draft.draft_sha256,
+                )
+            if draft.draft_sha256 != draft.current_sha256:
+                version = draft.last_version + 1
+                await _add_version(connection, draft, version, by)
+                await _audit(connection, "pipeline.release", workspace, name, by, version)
+            return await _view(connection, workspace, name)
 
+    async def get(self, workspace: str, name: str) -> PipelineView:
+        """Raises NotFound `pipeline.not_found`."""
+        async with self._database.reading() as connection:
+            return await _view(connection, workspace, name)
 
-async def get(database: Database, workspace: str, name: str) -> PipelineView:
-    """Raises NotFound `pipeline.not_found`."""
-    async with database.reading() as connection:
-        return await _view(connection, workspace, name)
+    async def page(self, workspace: str, *, cursor: str | None = None, limit: int = 50) -> Page[PipelineView]:
+        """Pipelines by name. Raises Invalid `page.cursor_invalid` and `page.limit_invalid`."""
+        listing = f"pipelines/{workspace}"
+        asked = _views(workspace)
+        if cursor is not None:
+            asked = asked.where(pipelines.c.name > position_of(listing, cursor, 1)[0])
+        async with self._database.reading() as connection:
+            found = await connection.execute(asked.order_by(pipelines.c.name).limit(check_limit(limit)))
+            rows = [(_as_view(row), (str(row.name),)) for row in found]
+        return page_of(listing, rows, limit)
 
-
-async def page(database: Database, workspace: str, *, cursor: str | None = None, limit: int = 50) -> Page[PipelineView]:
-    """Pipelines by name. Raises Invalid `page.cursor_invalid` and `page.limit_invalid`."""
-    listing = f"pipelines/{workspace}"
-    asked = _views(workspace)
-    if cursor is not None:
-        asked = asked.where(pipelines.c.name > position_of(listing, cursor, 1)[0])
-    async with database.reading() as connection:
-        found = await connection.execute(asked.order_by(pipelines.c.name).limit(check_limit(limit)))
-        rows = [(_as_view(row), (str(row.name),)) for row in found]
-    return page_of(listing, rows, limit)
-
-
-async def current(database: Database, workspace: str, name: str) -> PipelineVersion:
-    """What a schedule of this pipeline runs now. Raises NotFound `pipeline.not_found` and Conflict
-    `pipeline.not_released`."""
-    asked = (
-        select(pipelines.c.pipeline_id, pipelines.c.name, pipeline_versions)
-        .outerjoin(pipeline_versions, _IS_CURRENT)
-        .where(pipelines.c.workspace == workspace, pipelines.c.name == name)
-    )
-    async with database.reading() as connection:
-        row = (await connection.execute(asked)).first()
-    if row is None:
-        raise _not_found(name)
-    if row.version is None:
-        raise Conflict("pipeline.not_released", f"The pipeline '{name}' has no released version; release it first.")
-    return PipelineVersion(
-        pipeline_id=row.pipeline_id,
-        name=row.name,
-        version=row.version,
-        body_sha256=row.body_sha256,
-        definition=PipelineDefinition.model_validate(row.definition),
-    )
+    async def current(self, workspace: str, name: str) -> PipelineVersion:
+        """What a schedule of this pipeline runs now. Raises NotFound `pipeline.not_found` and Conflict
+        `pipeline.not_released`."""
+        asked = (
+            select(pipelines.c.pipeline_id, pipelines.c.name, pipeline_versions)
+            .outerjoin(pipeline_versions, _IS_CURRENT)
+            .where(pipelines.c.workspace == workspace, pipelines.c.name == name)
+        )
+        async with self._database.reading() as connection:
+            row = (await connection.execute(asked)).first()
+        if row is None:
+            raise _not_found(name)
+        if row.version is None:
+            raise Conflict("pipeline.not_released", f"The pipeline '{name}' has no released version; release it first.")
+        return PipelineVersion(
+            pipeline_id=row.pipeline_id,
+            name=row.name,
+            version=row.version,
+            body_sha256=row.body_sha256,
+            definition=PipelineDefinition.model_validate(row.definition),
+        )
 
 
 _IS_CURRENT = (pipeline_versions.c.pipeline_id == pipelines.c.pipeline_id) & (

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
-from pydantic import JsonValue
 from sqlalchemy import Insert, Table, bindparam, column, func, select
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -93,7 +92,7 @@ def _schedule_row(schedule: ScheduleView) -> Row:
 
 
 def _row(table: Table, value: ScheduleView | Run | TrailRow) -> dict[str, Any]:
-    record = cast(dict[str, JsonValue], storable(value.model_dump(mode="json")))
+    record = storable(value.model_dump(mode="json"))
     return {c.name: record[c.name] for c in table.columns if c.name in record} | {"record": record}
 
 

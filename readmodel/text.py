@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -16,23 +18,27 @@ from domain.errors import Invalid
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def storable(value: JsonValue) -> JsonValue:
-    """`value` with U+FFFD for each character that can't be stored, and its name for a number that can't."""
+def storable(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON object with U+FFFD for each character that can't be stored, and its name for a number that can't."""
+    return {storable_text(key): _clean(value) for key, value in record.items()}
+
+
+def storable_text(text: str) -> str:
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def _clean(value: JsonValue) -> JsonValue:
     match value:
         case str():
             return storable_text(value)
         case float() if not math.isfinite(value):
             return str(value)
         case list():
-            return [storable(item) for item in value]
+            return [_clean(item) for item in value]
         case dict():
-            return {storable_text(key): storable(item) for key, item in value.items()}
+            return storable(value)
         case _:
             return value
-
-
-def storable_text(text: str) -> str:
-    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def refuse_unstorable(value: JsonValue, field: str) -> None:

@@ -22,28 +22,31 @@ class Workspace(Value):
     """An inactive workspace fires nothing."""
 
 
-async def ensure(database: Database, name: str) -> Workspace:
-    """The workspace of this name, made if need be. Raises Invalid `workspace.name_invalid`."""
-    if not NAME.fullmatch(name):
-        raise Invalid(
-            "workspace.name_invalid",
-            "A workspace's name has 1 to 63 lower-case letters, digits, '-' and '_', and begins with a letter or digit.",
-            field="workspace",
-        )
-    async with database.transaction() as connection:
-        await connection.execute(insert(workspaces).values(name=name).on_conflict_do_nothing())
-    return await require(database, name)
+class Workspaces:
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
+    async def ensure(self, name: str) -> Workspace:
+        """The workspace of this name, made if need be. Raises Invalid `workspace.name_invalid`."""
+        if not NAME.fullmatch(name):
+            raise Invalid(
+                "workspace.name_invalid",
+                "A workspace's name is 1 to 63 lower-case letters, digits, '-' and '_', the first a letter or digit.",
+                field="workspace",
+            )
+        async with self._database.transaction() as connection:
+            await connection.execute(insert(workspaces).values(name=name).on_conflict_do_nothing())
+        return await self.require(name)
 
-async def require(database: Database, name: str) -> Workspace:
-    """Raises NotFound `workspace.not_found`."""
-    if not NAME.fullmatch(name):
-        raise _not_found()
-    async with database.reading() as connection:
-        row = (await connection.execute(select(workspaces).where(workspaces.c.name == name))).first()
-    if row is None:
-        raise _not_found()
-    return Workspace(name=row.name, active=row.active)
+    async def require(self, name: str) -> Workspace:
+        """Raises NotFound `workspace.not_found`."""
+        if not NAME.fullmatch(name):
+            raise _not_found()
+        async with self._database.reading() as connection:
+            row = (await connection.execute(select(workspaces).where(workspaces.c.name == name))).first()
+        if row is None:
+            raise _not_found()
+        return Workspace(name=row.name, active=row.active)
 
 
 async def lock(connection: AsyncConnection, name: str) -> None:
