@@ -8,15 +8,19 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from api import openapi, pipelines, places, problems, runs, schedules
-from api.catalogue import ReadModelCatalogue
+from api.catalogue import ReleasedPipelines
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from api.token import RequireToken, read_token
 from api.writing import ScheduleWriter
 from executors.pipeline import PipelineExecutor
-from executors.registry import Executors
+from executors.registry import installed
 from readmodel.database import Database
+from readmodel.names import Names
+from readmodel.pipelines import Pipelines
+from readmodel.queries import Queries
+from readmodel.workspaces import Workspaces
 
 
 def create(settings: Settings) -> FastAPI:
@@ -26,9 +30,7 @@ def create(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database = Database(settings.database_url)
-        workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
-        writer = ScheduleWriter(database, workflows, Executors(), settings)
-        app.state.parts = Parts(settings, database, workflows, writer)
+        app.state.parts = await _parts(settings, database)
         yield
         await database.close()
 
@@ -49,3 +51,11 @@ def create(settings: Settings) -> FastAPI:
     app.add_middleware(RequireToken, token=token)
     app.add_middleware(problems.LastResort)
     return app
+
+
+async def _parts(settings: Settings, database: Database) -> Parts:
+    queries, pipelines = Queries(database), Pipelines(database)
+    workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
+    executors = installed([PipelineExecutor(ReleasedPipelines(pipelines))])
+    writer = ScheduleWriter(database, queries, Names(database), workflows, executors, settings)
+    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer)

@@ -69,7 +69,7 @@ async def _checked(request: Request) -> str:
             f"The body is sent as {media_type or 'nothing in particular'}.",
             hint="Send JSON, with the header 'Content-Type: application/json'.",
         )
-    body = await _limited(request, request.app.state.settings.max_body_bytes)
+    body = await _limited(request, request.app.state.parts.settings.max_body_bytes)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

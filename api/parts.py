@@ -13,8 +13,10 @@ from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from api.writing import ScheduleWriter
 from domain.errors import NotFound
-from readmodel import workspaces
 from readmodel.database import Database
+from readmodel.pipelines import Pipelines
+from readmodel.queries import Queries
+from readmodel.workspaces import Workspaces
 
 DEFAULT_WORKSPACE = "default"
 """Made at its first use; every other one is made by a request that says so."""
@@ -30,6 +32,9 @@ RUN_ID = re.compile(r"[A-Za-z0-9-]{1,100}")
 class Parts:
     settings: Settings
     database: Database
+    queries: Queries
+    pipelines: Pipelines
+    workspaces: Workspaces
     workflows: ScheduleWorkflows
     writer: ScheduleWriter
 
@@ -47,11 +52,11 @@ async def _workspace(
     parts: PartsOf, workspace: Annotated[str, Path(description="The workspace's name.", examples=["default"])]
 ) -> str:
     try:
-        await workspaces.require(parts.database, workspace)
+        await parts.workspaces.require(workspace)
     except NotFound:
         if workspace != DEFAULT_WORKSPACE:
             raise
-        await workspaces.ensure(parts.database, workspace)
+        await parts.workspaces.ensure(workspace)
     return workspace
 
 
@@ -79,7 +84,9 @@ Key = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^
 
 IdempotencyKey = Annotated[
     Key | None,
-    Header(description="Repeating a request with the same key, of 1 to 200 printable characters, changes nothing more."),
+    Header(
+        description="Repeating a request with the same key, of 1 to 200 printable characters, changes nothing more."
+    ),
 ]
 
 Search = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")]

@@ -14,7 +14,6 @@ from domain import pipeline
 from domain.errors import Invalid, NotFound
 from domain.pipeline import PipelineDefinition, PipelineView
 from domain.values import Value
-from readmodel import pipelines
 from readmodel.paging import LARGEST_PAGE, Page
 
 router = APIRouter(prefix="/api/v1/workspaces/{workspace}/pipelines", tags=["pipelines"])
@@ -35,13 +34,13 @@ async def list_pipelines(
     parts: PartsOf, workspace: WorkspaceName, asked: Annotated[PipelineFilter, Query()]
 ) -> Page[PipelineView]:
     """Pipelines by name, a page at a time."""
-    return await pipelines.list_page(parts.database, workspace, cursor=asked.cursor, limit=asked.limit)
+    return await parts.pipelines.page(workspace, cursor=asked.cursor, limit=asked.limit)
 
 
 @router.get("/{name:path}")
 async def read_pipeline(parts: PartsOf, workspace: WorkspaceName, name: str) -> PipelineView:
     """A pipeline: its draft, its released versions and which of them is current."""
-    return await pipelines.get(parts.database, workspace, _known(name))
+    return await parts.pipelines.get(workspace, _known(name))
 
 
 @router.put("/{name:path}", openapi_extra=describe(PipelineDefinition))
@@ -56,8 +55,7 @@ async def save_pipeline(
         raise Invalid(
             "request.name_mismatch", f"The path names '{name[:60]}' and the body another pipeline.", field="name"
         )
-    pipeline.check(definition)
-    return await pipelines.save(parts.database, workspace, definition, OPERATOR)
+    return await parts.pipelines.save(workspace, definition, OPERATOR)
 
 
 @router.post("/{name:path}/release", openapi_extra=describe(ReleaseRequest, required=False))
@@ -69,7 +67,7 @@ async def release_pipeline(
 ) -> PipelineView:
     """Makes the draft an immutable version and the current one. A draft that already is changes nothing."""
     expected = body.expected_sha256 if body else None
-    return await pipelines.release(parts.database, workspace, _known(name), OPERATOR, expected)
+    return await parts.pipelines.release(workspace, _known(name), OPERATOR, expected_sha256=expected)
 
 
 def _known(name: str) -> str:

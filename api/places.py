@@ -15,14 +15,15 @@ from api.problems import problem
 from domain.errors import Unavailable
 from domain.preview import Preview, preview
 from domain.values import Value
-from readmodel import workspaces
 from readmodel.workspaces import Workspace
 
 router = APIRouter()
 
 
 class PreviewRequest(Value):
-    cron: Search = Field(description="Five fields: minute hour day-of-month month day-of-week.", examples=["0 9 * * 1-5"])
+    cron: Search = Field(
+        description="Five fields: minute hour day-of-month month day-of-week.", examples=["0 9 * * 1-5"]
+    )
     timezone: Search = Field(description="IANA zone id or `UTC`.", examples=["Europe/Berlin"])
     count: int = Field(default=5, ge=1, le=100, description="How many occurrences.")
 
@@ -39,7 +40,7 @@ class Ready(Value):
 @router.put("/api/v1/workspaces/{workspace}", tags=["workspaces"])
 async def ensure_workspace(parts: PartsOf, workspace: str) -> Workspace:
     """Makes a workspace, unless it is there. `default` needs no making."""
-    return await workspaces.ensure(parts.database, workspace)
+    return await parts.workspaces.ensure(workspace)
 
 
 @router.get("/api/v1/preview", tags=["preview"])

@@ -10,7 +10,6 @@ from pydantic import Field
 from api.parts import PartsOf, RunId, Search, WorkspaceName
 from domain.run import Origin, Run, RunState, TrailRow
 from domain.values import Value
-from readmodel import queries
 from readmodel.paging import LARGEST_PAGE, Page
 
 router = APIRouter(prefix="/api/v1/workspaces/{workspace}/runs", tags=["runs"])
@@ -31,8 +30,7 @@ class Trail(Value):
 @router.get("")
 async def list_runs(parts: PartsOf, workspace: WorkspaceName, asked: Annotated[RunFilter, Query()]) -> Page[Run]:
     """Runs, the newest first, a page at a time. Runs of deleted schedules are among them."""
-    return await queries.runs_page(
-        parts.database,
+    return await parts.queries.runs(
         workspace,
         schedule_id=asked.schedule_id,
         states=asked.state,
@@ -45,10 +43,10 @@ async def list_runs(parts: PartsOf, workspace: WorkspaceName, asked: Annotated[R
 @router.get("/{run_id}")
 async def read_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Run:
     """A run, with what was frozen for it and how it ended."""
-    return await queries.run(parts.database, workspace, run_id)
+    return await parts.queries.run(workspace, run_id)
 
 
 @router.get("/{run_id}/trail")
 async def read_trail(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Trail:
     """Everything that happened to a run, in order."""
-    return Trail(items=await queries.trail_of(parts.database, workspace, run_id))
+    return Trail(items=await parts.queries.trail(workspace, run_id))

@@ -16,7 +16,6 @@ from domain.errors import Invalid
 from domain.run import Run
 from domain.schedule import Condition, ScheduleDefinition, ScheduleView
 from domain.values import Value
-from readmodel import queries
 from readmodel.paging import LARGEST_PAGE, Page
 
 router = APIRouter(prefix="/api/v1/workspaces/{workspace}/schedules", tags=["schedules"])
@@ -65,8 +64,7 @@ async def list_schedules(
     parts: PartsOf, workspace: WorkspaceName, asked: Annotated[ScheduleFilter, Query()]
 ) -> Page[ScheduleView]:
     """Schedules by name, a page at a time."""
-    return await queries.schedules_page(
-        parts.database,
+    return await parts.queries.schedules(
         workspace,
         conditions=(asked.condition,) if asked.condition else (),
         search=asked.q,
@@ -81,7 +79,7 @@ async def read_schedule(
     parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
 ) -> ScheduleView:
     """A schedule with its condition, its open runs and what comes next. `ETag` is its revision."""
-    return _tagged(await queries.schedule(parts.database, workspace, schedule_id), response)
+    return _tagged(await parts.queries.schedule(workspace, schedule_id), response)
 
 
 @router.put("/{schedule_id}", openapi_extra=describe(ScheduleReplacement))
@@ -186,9 +184,7 @@ def _expected(revision: int | None, if_match: str | None) -> int:
             hint='It is the revision in double quotes, such as "3".',
         )
     if revision not in (None, int(tag[1])):
-        raise Invalid(
-            "request.revision_ambiguous", "If-Match and the body name different revisions.", field="revision"
-        )
+        raise Invalid("request.revision_ambiguous", "If-Match and the body name different revisions.", field="revision")
     return int(tag[1])
 
 

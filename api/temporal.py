@@ -21,10 +21,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RetryConfig
 
 from api.refusals import refusals
-from domain.errors import Busy
+from domain.errors import AlmanacError, Busy
 from domain.ids import schedule_workflow_id
-from domain.values import Value
-from workflows.messages import (
+from domain.messages import (
     CREATE_UPDATE,
     REVISE_UPDATE,
     RUN_NOW_UPDATE,
@@ -38,6 +37,7 @@ from workflows.messages import (
     ScheduleAnswer,
     ScheduleInput,
 )
+from domain.values import Value
 
 ANSWER_SECONDS = 10.0
 """How long a change may take before the answer is that nobody knows."""
@@ -77,13 +77,14 @@ class ScheduleWorkflows:
             static_summary=command.definition.name,
         )
         async with self._turn(workflow_id):
-            return await self._client.execute_update_with_start_workflow(
+            answer: ScheduleAnswer = await self._client.execute_update_with_start_workflow(
                 CREATE_UPDATE,
                 command,
                 start_workflow_operation=start,
                 result_type=ScheduleAnswer,
                 rpc_timeout=timedelta(seconds=ANSWER_SECONDS),
             )
+        return answer
 
     async def revise(self, workspace: str, schedule_id: str, command: ReviseSchedule) -> ScheduleAnswer:
         return await self._update(workspace, schedule_id, REVISE_UPDATE, command, ScheduleAnswer)
@@ -97,12 +98,16 @@ class ScheduleWorkflows:
         update_id = f"{RUN_NOW_UPDATE}-{hashlib.sha256(command.key.encode()).hexdigest()[:32]}"
         return await self._update(workspace, schedule_id, RUN_NOW_UPDATE, command, RunNowAnswer, update_id)
 
-    async def check(self) -> None:
-        """Raises Unavailable unless Temporal answers and knows the namespace."""
+    async def healthy(self) -> bool:
+        """Whether Temporal answers now, and knows the namespace."""
         request = DescribeNamespaceRequest(namespace=self._client.namespace)
-        with refusals():
-            async with asyncio.timeout(HEALTH_SECONDS):
-                await self._client.workflow_service.describe_namespace(request)
+        try:
+            with refusals():
+                async with asyncio.timeout(HEALTH_SECONDS):
+                    await self._client.workflow_service.describe_namespace(request)
+        except AlmanacError:
+            return False
+        return True
 
     async def _update(
         self,
@@ -110,19 +115,20 @@ class ScheduleWorkflows:
         schedule_id: str,
         update: str,
         command: Value,
-        answer: type[Answer],
+        answer_type: type[Answer],
         update_id: str | None = None,
     ) -> Answer:
         workflow_id = schedule_workflow_id(workspace, schedule_id)
         handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(workflow_id)
         async with self._turn(workflow_id):
-            return await handle.execute_update(
+            answer: Answer = await handle.execute_update(
                 update,
                 command,
                 id=update_id,
-                result_type=answer,
+                result_type=answer_type,
                 rpc_timeout=timedelta(seconds=ANSWER_SECONDS),
             )
+        return answer
 
     @asynccontextmanager
     async def _turn(self, workflow_id: str) -> AsyncIterator[None]:

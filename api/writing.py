@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -32,11 +33,12 @@ from domain.messages import (
 )
 from domain.run import Run
 from domain.schedule import ScheduleDefinition, ScheduleView
-from executors.registry import Executors
-from readmodel import audit, queries
-from readmodel import names as reservations
+from executors.registry import Registry
+from readmodel import audit
 from readmodel.database import Database
+from readmodel.names import Names, name_key
 from readmodel.projection import project
+from readmodel.queries import Queries
 
 ID_BYTES = 12
 
@@ -57,8 +59,10 @@ class ScheduleWriter:
     knows."""
 
     database: Database
+    queries: Queries
+    reservations: Names
     workflows: ScheduleWorkflows
-    executors: Executors
+    executors: Registry
     settings: Settings
 
     async def create(
@@ -67,14 +71,9 @@ class ScheduleWriter:
         """The same `key` is the same schedule."""
         definition, target = await self._checked(workspace, definition, now)
         schedule_id = new_schedule_id(workspace, key)
-        await self._reserve(workspace, definition.name, schedule_id)
-        try:
-            command = CreateSchedule(definition=definition, target=target, by=by)
+        command = CreateSchedule(definition=definition, target=target, by=by)
+        async with self._reserved(workspace, definition.name, schedule_id):
             answer = await self.workflows.create(workspace, schedule_id, command)
-        except AlmanacError as refusal:
-            if not isinstance(refusal, Unavailable):
-                await reservations.release(self.database, workspace, definition.name, schedule_id)
-            raise
         return await self._mirrored(answer.schedule, answer.events, "create", by)
 
     async def replace(
@@ -88,20 +87,20 @@ class ScheduleWriter:
         now: datetime,
     ) -> ScheduleView:
         """Refused with Conflict `schedule.revision_conflict` where somebody changed it in between."""
-        before = await queries.schedule(self.database, workspace, schedule_id)
+        before = await self.queries.schedule(workspace, schedule_id)
         definition, target = await self._checked(workspace, definition, now)
-        await self._reserve(workspace, definition.name, schedule_id)
         command = ReviseSchedule(definition=definition, target=target, expected_revision=expected_revision, by=by)
-        answer = await self.workflows.revise(workspace, schedule_id, command)
+        async with self._reserved(workspace, definition.name, schedule_id):
+            answer = await self.workflows.revise(workspace, schedule_id, command)
         view = await self._mirrored(answer.schedule, answer.events, "revise", by)
-        if not reservations.same(before.definition.name, definition.name):
-            await reservations.release(self.database, workspace, before.definition.name, schedule_id)
+        if name_key(before.definition.name) != name_key(definition.name):
+            await self.reservations.release(workspace, before.definition.name, schedule_id)
         return view
 
     async def act(self, workspace: str, schedule_id: str, act: Act, *, by: str) -> ScheduleView:
         """An unblock is refused with Invalid while the payload is still not right."""
         if act is Act.UNBLOCK:
-            blocked = await queries.schedule(self.database, workspace, schedule_id)
+            blocked = await self.queries.schedule(workspace, schedule_id)
             await self._target(workspace, blocked.definition)
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
@@ -126,12 +125,22 @@ class ScheduleWriter:
         return definition.model_copy(update={"cron": pattern.text}), await self._target(workspace, definition)
 
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
-        executor = self.executors.named(definition.executor)
+        executor = self.executors.for_save(definition.executor)
         return await executor.validate(workspace, definition.payload)
 
-    async def _reserve(self, workspace: str, name: str, schedule_id: str) -> None:
+    @asynccontextmanager
+    async def _reserved(self, workspace: str, name: str, schedule_id: str) -> AsyncIterator[None]:
+        """Keeps the name while the workflow decides. A refusal gives it up; when nobody knows, it lapses by itself."""
         most = self.settings.max_schedules_per_workspace
-        await reservations.reserve(self.database, workspace, name, schedule_id, max_schedules=most)
+        await self.reservations.reserve(workspace, name, schedule_id, max_schedules=most)
+        try:
+            yield
+        except Unavailable:
+            raise
+        except AlmanacError:
+            # Where it already is the name of a living schedule, that schedule's own row keeps it.
+            await self.reservations.release(workspace, name, schedule_id)
+            raise
 
     async def _mirrored(self, view: ScheduleView, events: Sequence[Event], action: str, by: str) -> ScheduleView:
         subjects = {"schedule_id": view.schedule_id}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import runpy
 import sys
@@ -12,8 +13,11 @@ import typer
 from typer.exceptions import TyperException
 
 from cli import apply, runs, schedules
-from cli.command import command, complain
+from cli.command import UNREACHABLE, USAGE, command, complain
+from cli.occurrences import occurrences
 from cli.up import up
+from domain.errors import AlmanacError
+from readmodel.migrate import upgrade
 
 INTERRUPTED = 130
 
@@ -26,6 +30,7 @@ app = typer.Typer(
 )
 
 app.command("up")(up)
+app.command("occurrences")(occurrences)
 
 for name, body in {
     "apply": apply.apply,
@@ -59,7 +64,15 @@ def api() -> None:
 @app.command()
 def migrate() -> None:
     """Bring the database at ALMANAC_DATABASE_URL to this version."""
-    runpy.run_module("readmodel.migrate", run_name="__main__", alter_sys=True)
+    url = os.environ.get("ALMANAC_DATABASE_URL")
+    if not url:
+        complain("almanac migrate: ALMANAC_DATABASE_URL is not set.")
+        raise typer.Exit(USAGE)
+    try:
+        asyncio.run(upgrade(url))
+    except AlmanacError as refusal:
+        complain(f"almanac migrate: {refusal.message} ({refusal.code})")
+        raise typer.Exit(UNREACHABLE) from refusal
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
