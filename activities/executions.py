@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from executors.registry import Registry
-from readmodel.claims import Claims
+from readmodel import claims
+from readmodel.database import Database
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -44,7 +45,7 @@ class Executed(Value):
 class ExecutionActivities:
     client: Client
     executors: Registry
-    claims: Claims
+    database: Database
     storage: Path
     worker: str
     record_timeout_seconds: float = 5.0
@@ -66,14 +67,12 @@ class ExecutionActivities:
         return _ended(running, outcome)
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
-        executor = self.executors.find(order.run.executor)
-        if executor is None:
-            raise Refused("executor_unavailable", f"This worker has no executor '{order.run.executor}'.")
         try:
+            executor = self.executors.for_run(order.run.executor)
             return await executor.prepare(order.run.workspace, order.launch.payload)
         except Unavailable as error:
             raise Refused("record_unwritable", error.message) from error
-        except (Refused, asyncio.CancelledError):
+        except Refused:
             raise
         except Exception as error:
             activity.logger.exception("scheduler.prepare_failed")
@@ -105,8 +104,9 @@ class ExecutionActivities:
         )
         started = advance(claimed.run, RunState.RUNNING, now, kind="started")
         try:
-            won = await self.claims.claim(
-                (RunChanged(change=claimed), RunChanged(change=started)),
+            won = await claims.claim(
+                self.database,
+                started=(RunChanged(change=claimed), RunChanged(change=started)),
                 run_id=run.run_id,
                 execution_id=execution_id,
                 worker=self.worker,
@@ -130,8 +130,7 @@ class ExecutionActivities:
                 await signal
 
     async def _execute(self, run: Run, launch: Launch, prepared: Prepared) -> Outcome:
-        executor = self.executors.find(run.executor)
-        assert executor is not None
+        executor = self.executors.for_run(run.executor)
         work = asyncio.create_task(
             executor.execute(_execution(run, launch, prepared, self.storage), lambda line: activity.heartbeat(line))
         )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from executors.pipeline import PipelineExecutor
-from executors.registry import Registry
-from readmodel.claims import Claims
+from executors.registry import Registry, installed
 from readmodel.database import Database
-from readmodel.pipelines import Pipelines
+from readmodel.pipelines import Catalogue
 from readmodel.projection import Projector
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -45,7 +44,13 @@ async def connect(settings: WorkerSettings) -> Client:
     )
 
 
-def workers(client: Client, database: Database, settings: WorkerSettings) -> tuple[Worker, Worker]:
+def executors(database: Database) -> Registry:
+    return installed([PipelineExecutor(Catalogue(database))])
+
+
+def workers(
+    client: Client, database: Database, executors: Registry, settings: WorkerSettings
+) -> tuple[Worker, Worker]:
     """One for workflows and their short activities, one whose slots are the executions."""
     projector = Projector(database)
     planning = PlanningActivities(heartbeat_seconds=settings.heartbeat_interval_seconds)
@@ -54,8 +59,8 @@ def workers(client: Client, database: Database, settings: WorkerSettings) -> tup
     watching = WatchingActivities(client)
     executions = ExecutionActivities(
         client=client,
-        executors=Registry([PipelineExecutor(Pipelines(database))]),
-        claims=Claims(database),
+        executors=executors,
+        database=database,
         storage=settings.storage,
         worker=settings.worker_name,
         record_timeout_seconds=settings.record_timeout_seconds,
