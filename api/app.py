@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
+from activities.catalogue import Catalogue
 from api import openapi, pipelines, places, problems, runs, schedules
-from api.catalogue import ReleasedPipelines
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -56,6 +56,6 @@ def create(settings: Settings) -> FastAPI:
 async def _parts(settings: Settings, database: Database) -> Parts:
     queries, pipelines = Queries(database), Pipelines(database)
     workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
-    executors = installed([PipelineExecutor(ReleasedPipelines(pipelines))])
+    executors = installed([PipelineExecutor(Catalogue(pipelines))])
     writer = ScheduleWriter(database, queries, Names(database), workflows, executors, settings)
     return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer)

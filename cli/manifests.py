@@ -117,7 +117,8 @@ def _documents(file: Path) -> Iterator[Manifest | Mistake]:
         loader = _Loader(file.read_text(encoding="utf-8"))
         while loader.check_node():
             number += 1
-            node: yaml.Node = loader.get_node()
+            node = loader.get_node()
+            assert node is not None
             place = Place(file, number, node.start_mark.line + 1)
             if node.tag == "tag:yaml.org,2002:null":
                 continue
