@@ -12,10 +12,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
-from executors.registry import Registry
-from readmodel import claims
-from readmodel.database import Database
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -28,6 +26,8 @@ from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import folders
 from executors.protocol import Execution, Outcome, Prepared, Refused, RunIdentity
+from executors.registry import Registry
+from readmodel.claims import Claims
 
 
 class ExecuteRun(Value):
@@ -45,7 +45,7 @@ class Executed(Value):
 class ExecutionActivities:
     client: Client
     executors: Registry
-    database: Database
+    claims: Claims
     storage: Path
     worker: str
     record_timeout_seconds: float = 5.0
@@ -79,7 +79,7 @@ class ExecutionActivities:
             raise Refused("start_refused", f"Preparing it failed: {error}") from error
 
     async def _bind_folder(self, run: Run, prepared: Prepared) -> str:
-        family = "hook" if run.origin is Origin.HOOK else "sched"
+        family: Literal["sched", "hook"] = "hook" if run.origin is Origin.HOOK else "sched"
         try:
             return await asyncio.to_thread(
                 folders.allocate, self.storage, run.workspace, prepared.folder_owner, family, run.run_id
@@ -104,8 +104,7 @@ class ExecutionActivities:
         )
         started = advance(claimed.run, RunState.RUNNING, now, kind="started")
         try:
-            won = await claims.claim(
-                self.database,
+            won = await self.claims.claim(
                 started=(RunChanged(change=claimed), RunChanged(change=started)),
                 run_id=run.run_id,
                 execution_id=execution_id,

@@ -7,7 +7,7 @@ switches that search path off so that any other code in the process reads the sa
 from __future__ import annotations
 
 import zoneinfo
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone

@@ -38,7 +38,9 @@ async def database(postgres: PostgresServer) -> AsyncIterator[Database]:
 
 @pytest.fixture(scope="session")
 async def temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalServer]:
-    server = TemporalServer(tmp_path_factory.mktemp("temporal"), port=free_port(), ui_port=free_port(), namespace="almanac")
+    server = TemporalServer(
+        tmp_path_factory.mktemp("temporal"), port=free_port(), ui_port=free_port(), namespace="almanac"
+    )
     await server.start()
     await server.wait_ready()
     yield server

@@ -8,9 +8,9 @@ import signal
 import sys
 
 from pydantic import ValidationError
-from readmodel.database import Database
 from temporalio.client import Client
 
+from readmodel.database import Database
 from worker import wiring
 from worker.settings import WorkerSettings
 

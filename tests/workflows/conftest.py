@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -41,7 +40,5 @@ async def running(
 
 
 @pytest.fixture
-async def harness(
-    running: None, client: Client, database: Database, probe: ProbeExecutor, workspace: str
-) -> Harness:
+async def harness(running: None, client: Client, database: Database, probe: ProbeExecutor, workspace: str) -> Harness:
     return Harness(client, database, probe, workspace)

@@ -13,8 +13,8 @@ from domain import ids, messages
 from domain.messages import Act, CreateSchedule, ReviseSchedule, RunNow, RunNowAnswer, ScheduleAnswer, ScheduleInput
 from domain.run import Run, RunState, TrailRow
 from domain.schedule import ScheduleDefinition, ScheduleView
-from readmodel import queries
 from readmodel.database import Database
+from readmodel.queries import Queries
 from tests.waiting import eventually
 from tests.workflows.probe import ProbeExecutor
 
@@ -58,7 +58,10 @@ class Harness:
         return self.client.get_workflow_handle(ids.schedule_workflow_id(self.workspace, schedule_id))
 
     async def act(self, schedule_id: str, update: str) -> ScheduleAnswer:
-        return await self.handle(schedule_id).execute_update(update, Act(by="test"), result_type=ScheduleAnswer)
+        answer: ScheduleAnswer = await self.handle(schedule_id).execute_update(
+            update, Act(by="test"), result_type=ScheduleAnswer
+        )
+        return answer
 
     async def revise(self, schedule_id: str, expected_revision: int = 1, **changes: Any) -> ScheduleAnswer:
         view = await self.view(schedule_id)
@@ -69,12 +72,13 @@ class Harness:
             expected_revision=expected_revision,
             by="test",
         )
-        return await self.handle(schedule_id).execute_update(
+        answer: ScheduleAnswer = await self.handle(schedule_id).execute_update(
             messages.REVISE_UPDATE, request, result_type=ScheduleAnswer
         )
+        return answer
 
     async def run_now(self, schedule_id: str, key: str = "k") -> Run:
-        answer = await self.handle(schedule_id).execute_update(
+        answer: RunNowAnswer = await self.handle(schedule_id).execute_update(
             messages.RUN_NOW_UPDATE, RunNow(key=key, by="test"), result_type=RunNowAnswer
         )
         return answer.run
@@ -83,18 +87,19 @@ class Harness:
         await self.handle(schedule_id).signal(messages.RUN_NOW_SIGNAL, RunNow(key=key, by="test"))
 
     async def view(self, schedule_id: str) -> ScheduleView:
-        return await self.handle(schedule_id).query("schedule", result_type=ScheduleView)
+        view: ScheduleView = await self.handle(schedule_id).query("schedule", result_type=ScheduleView)
+        return view
 
     async def mirrored(self, schedule_id: str) -> ScheduleView:
-        return await queries.schedule(self.database, self.workspace, schedule_id)
+        return await Queries(self.database).schedule(self.workspace, schedule_id)
 
     async def runs(self, schedule_id: str) -> list[Run]:
         """Oldest first, as the read model has them."""
-        page = await queries.runs(self.database, self.workspace, schedule_id=schedule_id, limit=200)
+        page = await Queries(self.database).runs(self.workspace, schedule_id=schedule_id, limit=200)
         return list(reversed(page.items))
 
     async def trail(self, run_id: str) -> list[TrailRow]:
-        return list(await queries.trail(self.database, self.workspace, run_id))
+        return list(await Queries(self.database).trail(self.workspace, run_id))
 
     async def final(self, schedule_id: str, count: int = 1, within: float = 30.0) -> list[Run]:
         """All runs of the schedule, once there are `count` and all have ended."""

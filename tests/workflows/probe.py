@@ -27,8 +27,9 @@ class ProbeExecutor:
         script = str(payload.get("script", "succeed"))
         if script.startswith("refuse:"):
             raise Refused(script.partition(":")[2], "The test refuses it.")
-        return Prepared(target=f"probe:{payload.get('lane', 'a')}", snapshot={"script": script}, folder_owner="probe",
-                        body=script)
+        return Prepared(
+            target=f"probe:{payload.get('lane', 'a')}", snapshot={"script": script}, folder_owner="probe", body=script
+        )
 
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
         self.executed.append(execution.identity.run_id)
