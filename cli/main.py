@@ -17,7 +17,6 @@ from cli.command import UNREACHABLE, USAGE, command, complain
 from cli.occurrences import occurrences
 from cli.up import up
 from domain.errors import AlmanacError
-from readmodel.migrate import upgrade
 
 INTERRUPTED = 130
 
@@ -68,6 +67,9 @@ def migrate() -> None:
     if not url:
         complain("almanac migrate: ALMANAC_DATABASE_URL is not set.")
         raise typer.Exit(USAGE)
+    # Loading the migrations takes longer than all that the other commands do.
+    from readmodel.migrate import upgrade
+
     try:
         asyncio.run(upgrade(url))
     except AlmanacError as refusal:

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -142,7 +141,7 @@ def _facts(facts: Iterable[tuple[str, RenderableType | None]]) -> RenderableType
     for name, value in facts:
         if value is not None:
             table.add_row(name, value)
-    return Padding(table, 0)
+    return table
 
 
 def _schedule_facts(view: ScheduleView, now: datetime) -> Iterable[tuple[str, RenderableType | None]]:
