@@ -20,7 +20,7 @@ TASK_QUEUE = "native-herd"
 @activity.defn(name="stamp")
 async def stamp() -> None:
     now = time.time()
-    (Path(os.environ["NATIVE_STAMPS"]) / activity.info().workflow_id).write_text(repr(now))
+    (Path(os.environ["NATIVE_STAMPS"]) / str(activity.info().workflow_id)).write_text(repr(now))
 
 
 @workflow.defn(name="native")

@@ -330,7 +330,7 @@ async def test_cancelling_stops_the_programs_and_goes_on(tmp_path: Path) -> None
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert not os.path.exists(f"/proc/{pid}")
+    assert not os.path.exists(f"/proc/{pid}")  # noqa: ASYNC240  it is over
     body = ran.result("slow")["body"]
     assert (body["status"], body["stopped"], body["signal"]) == ("failed", "cancelled", 15)
     assert not ran.has_run("late")
