@@ -23,7 +23,8 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain.run import Advanced, Folded, Origin, Run, RunState, advance, note, seize
+from domain import collision
+from domain.run import Advanced, Origin, Run, RunState, advance, note, seize
 from domain.schedule import CollisionPolicy
 from domain.values import Value
 
@@ -132,7 +133,7 @@ def tick(lane: Lane, now: datetime) -> LaneDecision:
         lane = lane.model_copy(update={"holder": None, "in_doubt_until": None})
     expired = tuple(entry for entry in lane.waiting if entry.run.start_by is not None and entry.run.start_by <= now)
     message = "It waited for the lane until it was no longer worth starting."
-    ended = tuple(_skip(entry.run, now, "expired", message) for entry in expired)
+    ended = tuple(collision.skipped(entry.run, now, "expired", message) for entry in expired)
     lane = _without(lane, expired)
     if lane.holder is not None:
         after = _retry(lane, now)
@@ -152,14 +153,16 @@ def withdrawn(
         for entry in lane.waiting
         if entry.run.schedule_id == schedule_id and (entry.is_occurrence or not only_occurrences)
     )
-    changes = tuple(_skip(entry.run, now, reason, message) for entry in dropped)
+    changes = tuple(collision.skipped(entry.run, now, reason, message) for entry in dropped)
     return LaneDecision(lane=_without(lane, dropped), changes=changes)
 
 
 def dropped(lane: Lane, run_id: str, now: datetime, by: str) -> LaneDecision:
     """A person cancels one run that waits. One that does not wait is none of the lane's business."""
     waiting = tuple(entry for entry in lane.waiting if entry.run.run_id == run_id)
-    changes = tuple(_skip(entry.run, now, "operator", f"{by} cancelled it while it waited.") for entry in waiting)
+    changes = tuple(
+        collision.skipped(entry.run, now, "operator", f"{by} cancelled it while it waited.") for entry in waiting
+    )
     return LaneDecision(lane=_without(lane, waiting), changes=changes)
 
 
@@ -211,23 +214,18 @@ def _wait(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     return LaneDecision(lane=_with(lane, entry.model_copy(update={"run": waiting.run})), changes=(waiting,))
 
 
-def _skip(run: Run, now: datetime, reason: str, message: str, *, stands_in: str | None = None) -> Advanced:
-    return advance(run, RunState.SKIPPED, now, kind="finished", reason=reason, message=message, stands_in=stands_in)
-
-
 def _refuse(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     own = next((e for e in _all(lane) if e.run.schedule_id == entry.run.schedule_id), None)
     if own is not None:
         message = f"The schedule's run {own.run.run_id} was still {own.run.state}."
-        return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+        return LaneDecision(lane=lane, changes=(collision.skipped(entry.run, now, "overlap", message),))
     assert lane.holder is not None
     message = f"The lane of {entry.run.target} was held by {lane.holder.run.run_id}."
-    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "busy", message),))
+    return LaneDecision(lane=lane, changes=(collision.skipped(entry.run, now, "busy", message),))
 
 
 def _replace(lane: Lane, older: LaneEntry, newer: LaneEntry, now: datetime) -> LaneDecision:
-    message = f"The newer {newer.run.run_id} took its place."
-    ended = _skip(older.run, now, "superseded", message, stands_in=newer.run.run_id)
+    ended = collision.superseded(older.run, newer.run, now)
     waits = _wait(_without(lane, (older,)), newer, now)
     return waits.model_copy(update={"changes": (ended, *waits.changes)})
 
@@ -237,16 +235,11 @@ def _wait_for_retry(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision
 
 
 def _give_way(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
-    message = f"The older {first.run.run_id} was still being retried."
-    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+    return LaneDecision(lane=lane, changes=(collision.gave_way(first.run, entry.run, now),))
 
 
 def _fold(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
-    count = first.run.folded.count if first.run.folded else 1
-    folded = Folded(first=first.run.reference_time, newest=entry.run.reference_time, count=count + 1)
-    message = f"It now stands for {folded.count} occurrences."
-    kept = note(first.run, "folded", now, message, data={"folded_run": entry.run.run_id}, folded=folded)
-    ended = _skip(entry.run, now, "coalesced", f"Folded into {first.run.run_id}.", stands_in=first.run.run_id)
+    kept, ended = collision.folded(first.run, entry.run, now)
     return LaneDecision(lane=_with(lane, first.model_copy(update={"run": kept.run})), changes=(kept, ended))
 
 
