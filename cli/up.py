@@ -12,8 +12,6 @@ import typer
 from rich.console import Console
 
 from domain.errors import AlmanacError
-from embedded import stack
-from embedded.ports import Asked
 from embedded.report import Board, Endpoints, JsonLines, Report
 
 
@@ -33,6 +31,10 @@ def up(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Start Temporal, PostgreSQL, worker and API here; Ctrl-C stops them in order and keeps the data."""
+    # Loading the stack takes longer than all that the other commands do.
+    from embedded import stack
+    from embedded.ports import Asked
+
     console = Console(highlight=False)
     report: Report = JsonLines(console) if as_json else Board(console)
     commands = [["apply", str(apply)]] if apply else []

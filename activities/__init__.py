@@ -1,0 +1,1 @@
+"""What workflows have done to the outside: one class per outside thing, and no policy."""

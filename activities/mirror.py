@@ -1,0 +1,19 @@
+"""The read model, told what changed. May be repeated: the newest value of each thing wins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from readmodel.projection import Projector
+from temporalio import activity
+
+from domain.events import Events
+
+
+@dataclass(frozen=True)
+class MirrorActivities:
+    projector: Projector
+
+    @activity.defn(name="almanac.project")
+    async def project(self, events: Events) -> None:
+        await self.projector.project(events.events)

@@ -1,0 +1,264 @@
+"""Whose turn it is: a lane runs one run of its target at a time.
+
+An occurrence that finds the lane held meets its schedule's collision policy:
+
+| policy | the arriving occurrence | one already pending |
+|---|---|---|
+| skip | ends `overlap` (this schedule's own run is active) or `busy` | - |
+| queue_latest | waits | ends `superseded` by the newer |
+| retry | waits for its next try, or ends `overlap` while an older one is pending | stays |
+| coalesce | waits, or ends `coalesced` into the pending one | stays, and stands for the newer too |
+
+So a schedule has at most one pending occurrence. A Run now is a person's request and not an occurrence: it
+waits under every policy and is never displaced. The free lane goes to the highest priority (1 first), then
+to the earliest reference time, then by arrival. A retry keeps no place in that line: it comes back at its
+own times.
+
+Every function takes the lane and returns what it becomes, with all that was done and not done.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from pydantic import JsonValue
+
+from domain.run import Advanced, Folded, Origin, Run, RunState, advance, note, seize
+from domain.schedule import CollisionPolicy
+from domain.values import Value
+
+FIRST_RETRY = timedelta(seconds=30)
+LAST_RETRY = timedelta(seconds=300)
+MISSED_HEARTBEATS = 6
+"""So many in a row and a worker is taken for lost."""
+
+
+class Launch(Value):
+    """What a run's workflow needs besides the run itself, frozen with it and carried unread."""
+
+    payload: dict[str, JsonValue]
+    lateness_seconds: int
+    """For how long a run that finds no free slot is tried again."""
+    execution_timeout_seconds: int
+    heartbeat_seconds: int
+    """How often its worker has to say that it is alive; six missed ones mean that it is lost."""
+
+
+class LaneEntry(Value):
+    """A run that asks for the lane, with what it takes to decide about it and to start it."""
+
+    run: Run
+    launch: Launch
+    policy: CollisionPolicy
+    priority: int
+    arrival: int = 0
+    tries: int = 0
+    try_at: datetime | None = None
+    """When a retry may next take the lane."""
+
+    @property
+    def is_occurrence(self) -> bool:
+        return self.run.origin in (Origin.CRON, Origin.CATCH_UP)
+
+
+class Lane(Value):
+    holder: LaneEntry | None = None
+    in_doubt_until: datetime | None = None
+    """Set when the holder was lost: its work may still be going on, so it keeps the lane until then."""
+    waiting: tuple[LaneEntry, ...] = ()
+    arrivals: int = 0
+
+
+class LaneDecision(Value):
+    """What a lane became, which run is to be started, and what happened to whom and why."""
+
+    lane: Lane
+    started: LaneEntry | None = None
+    changes: tuple[Advanced, ...] = ()
+
+
+def arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    """A run asks for the lane. A run the lane already knows changes nothing."""
+    if any(known.run.run_id == entry.run.run_id for known in _all(lane)):
+        return LaneDecision(lane=lane)
+    entry = entry.model_copy(update={"arrival": lane.arrivals})
+    lane = lane.model_copy(update={"arrivals": lane.arrivals + 1})
+    first = _pending(lane, entry)
+    if lane.holder is None and first is None:
+        return _start(lane, entry, now)
+    if not entry.is_occurrence:
+        return _wait(lane, entry, now)
+    match entry.policy:
+        case CollisionPolicy.SKIP:
+            return _refuse(lane, entry, now)
+        case CollisionPolicy.QUEUE_LATEST:
+            return _wait(lane, entry, now) if first is None else _replace(lane, first, entry, now)
+        case CollisionPolicy.RETRY:
+            return _wait_for_retry(lane, entry, now) if first is None else _give_way(lane, first, entry, now)
+        case CollisionPolicy.COALESCE:
+            return _wait(lane, entry, now) if first is None else _fold(lane, first, entry, now)
+
+
+def released(lane: Lane, run_id: str, now: datetime) -> LaneDecision:
+    """The holder has ended. The end of any other run changes nothing."""
+    if lane.holder is None or lane.holder.run.run_id != run_id:
+        return LaneDecision(lane=lane)
+    return tick(lane.model_copy(update={"holder": None, "in_doubt_until": None}), now)
+
+
+def lost(lane: Lane, now: datetime) -> LaneDecision:
+    """The holder's workflow was ended from outside, so nobody can say what its work did or does. The lane stays
+    held, in doubt, for as long as a lost execution can go on: until its worker is told to stop it."""
+    assert lane.holder is not None
+    message = "Its workflow was ended from outside, so nobody can say whether its work happened."
+    ended = advance(
+        seize(lane.holder.run), RunState.UNKNOWN, now, kind="finished", reason="instance_lost", message=message
+    )
+    until = now + fence(lane.holder.launch.heartbeat_seconds)
+    holder = lane.holder.model_copy(update={"run": ended.run})
+    return LaneDecision(lane=lane.model_copy(update={"holder": holder, "in_doubt_until": until}), changes=(ended,))
+
+
+def fence(heartbeat_seconds: int) -> timedelta:
+    """How long after its last sign of life an execution may still go on: a worker that can't report stops its own
+    executions before its missed heartbeats are counted as a loss; one more is the margin."""
+    return timedelta(seconds=heartbeat_seconds * (MISSED_HEARTBEATS + 1))
+
+
+def tick(lane: Lane, now: datetime) -> LaneDecision:
+    """Time has passed: what is no longer worth starting ends, doubt about a lost holder is over, and a free lane
+    goes to whoever is next."""
+    if lane.in_doubt_until is not None and lane.in_doubt_until <= now:
+        lane = lane.model_copy(update={"holder": None, "in_doubt_until": None})
+    expired = tuple(entry for entry in lane.waiting if entry.run.start_by is not None and entry.run.start_by <= now)
+    message = "It waited for the lane until it was no longer worth starting."
+    ended = tuple(_skip(entry.run, now, "expired", message) for entry in expired)
+    lane = _without(lane, expired)
+    if lane.holder is not None:
+        after = _retry(lane, now)
+    else:
+        ready = [entry for entry in lane.waiting if entry.try_at is None or entry.try_at <= now]
+        first = min(ready, key=_turn, default=None)
+        after = _start(_without(lane, (first,)), first, now) if first else LaneDecision(lane=lane)
+    return after.model_copy(update={"changes": (*ended, *after.changes)})
+
+
+def withdrawn(
+    lane: Lane, schedule_id: str, now: datetime, reason: str, message: str, *, only_occurrences: bool = False
+) -> LaneDecision:
+    """A schedule was paused, blocked, edited or deleted: what it has waiting ends. What holds the lane stays."""
+    dropped = tuple(
+        entry
+        for entry in lane.waiting
+        if entry.run.schedule_id == schedule_id and (entry.is_occurrence or not only_occurrences)
+    )
+    changes = tuple(_skip(entry.run, now, reason, message) for entry in dropped)
+    return LaneDecision(lane=_without(lane, dropped), changes=changes)
+
+
+def dropped(lane: Lane, run_id: str, now: datetime, by: str) -> LaneDecision:
+    """A person cancels one run that waits. One that does not wait is none of the lane's business."""
+    waiting = tuple(entry for entry in lane.waiting if entry.run.run_id == run_id)
+    changes = tuple(_skip(entry.run, now, "operator", f"{by} cancelled it while it waited.") for entry in waiting)
+    return LaneDecision(lane=_without(lane, waiting), changes=changes)
+
+
+def next_wake(lane: Lane) -> datetime | None:
+    """When `tick` next has something to do, unless the holder ends or somebody arrives before."""
+    times = [entry.run.start_by for entry in lane.waiting if entry.run.start_by is not None]
+    times += [entry.try_at for entry in lane.waiting if entry.try_at is not None]
+    times += [lane.in_doubt_until] if lane.in_doubt_until is not None else []
+    return min(times, default=None)
+
+
+def _all(lane: Lane) -> tuple[LaneEntry, ...]:
+    return lane.waiting if lane.holder is None else (lane.holder, *lane.waiting)
+
+
+def _turn(entry: LaneEntry) -> tuple[int, datetime, int]:
+    return (entry.priority, entry.run.reference_time, entry.arrival)
+
+
+def _pending(lane: Lane, entry: LaneEntry) -> LaneEntry | None:
+    """The one occurrence of the same schedule that already waits."""
+    mine = (e for e in lane.waiting if e.run.schedule_id == entry.run.schedule_id and e.is_occurrence)
+    return next(mine, None)
+
+
+def _with(lane: Lane, entry: LaneEntry) -> Lane:
+    """The lane with this entry waiting, in the place of an older copy of it."""
+    others = tuple(e for e in lane.waiting if e.run.run_id != entry.run.run_id)
+    return lane.model_copy(update={"waiting": (*others, entry)})
+
+
+def _without(lane: Lane, gone: tuple[LaneEntry, ...]) -> Lane:
+    ids = {entry.run.run_id for entry in gone}
+    return lane.model_copy(update={"waiting": tuple(e for e in lane.waiting if e.run.run_id not in ids)})
+
+
+def _start(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    changes: tuple[Advanced, ...] = ()
+    if entry.run.state is RunState.WAITING:
+        granted = advance(entry.run, RunState.QUEUED, now, kind="lane_granted")
+        entry, changes = entry.model_copy(update={"run": granted.run}), (granted,)
+    return LaneDecision(lane=lane.model_copy(update={"holder": entry}), started=entry, changes=changes)
+
+
+def _wait(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    holder = lane.holder.run.run_id if lane.holder else None
+    message = f"The lane of {entry.run.target} is held by {holder}." if holder else None
+    waiting = advance(entry.run, RunState.WAITING, now, kind="lane_waiting", reason="lane", message=message)
+    return LaneDecision(lane=_with(lane, entry.model_copy(update={"run": waiting.run})), changes=(waiting,))
+
+
+def _skip(run: Run, now: datetime, reason: str, message: str, *, stands_in: str | None = None) -> Advanced:
+    return advance(run, RunState.SKIPPED, now, kind="finished", reason=reason, message=message, stands_in=stands_in)
+
+
+def _refuse(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    own = next((e for e in _all(lane) if e.run.schedule_id == entry.run.schedule_id), None)
+    if own is not None:
+        message = f"The schedule's run {own.run.run_id} was still {own.run.state}."
+        return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+    assert lane.holder is not None
+    message = f"The lane of {entry.run.target} was held by {lane.holder.run.run_id}."
+    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "busy", message),))
+
+
+def _replace(lane: Lane, older: LaneEntry, newer: LaneEntry, now: datetime) -> LaneDecision:
+    message = f"The newer {newer.run.run_id} took its place."
+    ended = _skip(older.run, now, "superseded", message, stands_in=newer.run.run_id)
+    waits = _wait(_without(lane, (older,)), newer, now)
+    return waits.model_copy(update={"changes": (ended, *waits.changes)})
+
+
+def _wait_for_retry(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    return _wait(lane, entry.model_copy(update={"tries": 1, "try_at": now + FIRST_RETRY}), now)
+
+
+def _give_way(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
+    message = f"The older {first.run.run_id} was still being retried."
+    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+
+
+def _fold(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
+    count = first.run.folded.count if first.run.folded else 1
+    folded = Folded(first=first.run.reference_time, newest=entry.run.reference_time, count=count + 1)
+    message = f"It now stands for {folded.count} occurrences."
+    kept = note(first.run, "folded", now, message, data={"folded_run": entry.run.run_id}, folded=folded)
+    ended = _skip(entry.run, now, "coalesced", f"Folded into {first.run.run_id}.", stands_in=first.run.run_id)
+    return LaneDecision(lane=_with(lane, first.model_copy(update={"run": kept.run})), changes=(kept, ended))
+
+
+def _retry(lane: Lane, now: datetime) -> LaneDecision:
+    """Retries whose time has come and that find the lane held wait twice as long, up to the longest pause."""
+    changes: list[Advanced] = []
+    for entry in lane.waiting:
+        if entry.try_at is None or entry.try_at > now:
+            continue
+        pause = min(FIRST_RETRY * 2**entry.tries, LAST_RETRY)
+        message = f"Try {entry.tries + 1}: the lane was still held."
+        tried = note(entry.run, "lane_retried", now, message)
+        changes.append(tried)
+        lane = _with(lane, entry.model_copy(update={"run": tried.run, "tries": entry.tries + 1, "try_at": now + pause}))
+    return LaneDecision(lane=lane, changes=tuple(changes))

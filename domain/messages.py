@@ -1,0 +1,164 @@
+"""What is said to the workflows and what they answer. Names on the wire are given here and never change;
+a new meaning gets a new name, because histories already written are replayed against this page.
+"""
+
+from __future__ import annotations
+
+from domain.events import Event
+from domain.lane import Lane, LaneEntry, Launch
+from domain.run import Advanced, Run
+from domain.schedule import ScheduleDefinition, ScheduleView
+from domain.schedule_state import ScheduleState
+from domain.values import Value
+
+TASK_QUEUE = "almanac"
+"""Workflows and the short activities."""
+
+EXECUTIONS_QUEUE = "almanac-executions"
+"""Executions: a worker takes as many as it has slots."""
+
+SCHEDULE_WORKFLOW = "almanac.schedule"
+LANE_WORKFLOW = "almanac.lane"
+RUN_WORKFLOW = "almanac.run"
+
+CREATE_UPDATE = "create"
+REVISE_UPDATE = "revise"
+PAUSE_UPDATE = "pause"
+RESUME_UPDATE = "resume"
+UNBLOCK_UPDATE = "unblock"
+DELETE_UPDATE = "delete"
+RUN_NOW_UPDATE = "run_now"
+REPLAN_UPDATE = "replan"
+WORKSPACE_UPDATE = "workspace"
+RUN_NOW_SIGNAL = "run_now_signal"
+RUN_REPORT_SIGNAL = "run_report"
+
+LANE_REQUEST_SIGNAL = "request"
+LANE_WITHDRAW_SIGNAL = "withdraw"
+LANE_DROP_SIGNAL = "drop"
+LANE_RELEASE_SIGNAL = "release"
+
+EXECUTION_STARTED_SIGNAL = "execution_started"
+CANCEL_RUN_SIGNAL = "cancel"
+
+
+class CreateSchedule(Value):
+    """Update `create`, sent with the start of the schedule's workflow. Repeating it with the same definition
+    answers the schedule as it is."""
+
+    definition: ScheduleDefinition
+    target: str
+    by: str
+
+
+class ReviseSchedule(Value):
+    """Update `revise`: replaces the definition. Refused with `schedule.revision_conflict` unless
+    `expected_revision` is the current one."""
+
+    definition: ScheduleDefinition
+    target: str
+    expected_revision: int
+    by: str
+
+
+class Act(Value):
+    """Updates `pause`, `resume`, `unblock`, `delete` and `replan`: the act is the update's name."""
+
+    by: str
+
+
+class SetWorkspaceActive(Value):
+    """Update `workspace`: the schedule's workspace was deactivated or activated."""
+
+    active: bool
+
+
+class RunNow(Value):
+    """Update `run_now` and signal `run_now_signal`. The same key is the same run."""
+
+    key: str
+    by: str
+
+
+class ScheduleAnswer(Value):
+    """What every update of a schedule answers: the schedule as it now is and the changes that the read model
+    may not have seen yet."""
+
+    schedule: ScheduleView
+    events: tuple[Event, ...]
+
+
+class RunNowAnswer(Value):
+    run: Run
+    events: tuple[Event, ...]
+
+
+class RunReport(Value):
+    """Signal `run_report` to a schedule: what happened to its runs since it last heard of them."""
+
+    changes: tuple[Advanced, ...]
+
+
+class LaneRequest(Value):
+    """Signal `request` to a lane, sent with its start."""
+
+    entry: LaneEntry
+
+
+class LaneWithdrawal(Value):
+    """Signal `withdraw` to a lane: what the schedule has waiting there ends with this reason."""
+
+    schedule_id: str
+    reason: str
+    message: str
+    only_occurrences: bool = False
+
+
+class LaneDrop(Value):
+    """Signal `drop` to a lane: a person cancels one run that waits."""
+
+    run_id: str
+    by: str
+
+
+class LaneRelease(Value):
+    """Signal `release` to a lane: this run does not hold it any more, for its work is known to be over or a person
+    says so."""
+
+    run_id: str
+
+
+LaneLetter = LaneRequest | LaneWithdrawal | LaneDrop | LaneRelease
+
+
+class RunOrder(Value):
+    """The start of a run's workflow."""
+
+    run: Run
+    launch: Launch
+
+
+class ExecutionStarted(Value):
+    """Signal `execution_started` to a run: its RUNNING record is committed."""
+
+    run: Run
+
+
+class ScheduleInput(Value):
+    """The start of a schedule's workflow; after a continue-as-new with what it carries over. Without a state it
+    waits for its `create` update."""
+
+    workspace: str
+    schedule_id: str
+    state: ScheduleState | None = None
+
+
+class LaneInput(Value):
+    """The start of a lane's workflow; after a continue-as-new with what it carries over."""
+
+    workspace: str
+    lane_key: str
+    """The target, or what a parallel schedule has instead."""
+    lane: Lane = Lane()
+    reports: tuple[Advanced, ...] = ()
+    """What its schedules have yet to be told."""

@@ -1,0 +1,110 @@
+"""A pipeline: a named, versioned definition of work. Save makes a draft, release an immutable version."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from domain.errors import Invalid
+from domain.values import Value
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*")
+RESERVED_SEGMENTS = frozenset({"runs", "evaluation"})
+
+StepId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+
+
+class CommandStep(Value):
+    """A program run with its arguments as given, never through a shell."""
+
+    id: StepId
+    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    environment: dict[str, str] = {}
+    needs: tuple[StepId, ...] = ()
+    timeout_seconds: int | None = Field(default=None, ge=1)
+
+
+class PipelineDefinition(Value):
+    name: Annotated[str, Field(max_length=200)]
+    description: str = ""
+    steps: Annotated[tuple[CommandStep, ...], Field(min_length=1, max_length=200)]
+
+    @property
+    def body_sha256(self) -> str:
+        body = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(body.encode()).hexdigest()
+
+
+class PipelineView(Value):
+    """A pipeline as readers see it. `current_version` is what its schedules run; absent until the first release."""
+
+    pipeline_id: str
+    workspace: str
+    name: str
+    current_version: int | None
+    released_versions: tuple[int, ...]
+    draft: PipelineDefinition
+    draft_sha256: str
+    changed_at: datetime
+    changed_by: str
+
+
+class PipelineVersion(Value):
+    """What a run freezes: exactly this body ran, whatever is released or edited later."""
+
+    pipeline_id: str
+    name: str
+    version: int
+    body_sha256: str
+    definition: PipelineDefinition
+
+
+def check(definition: PipelineDefinition) -> None:
+    """Refuses a definition that could never run: a bad name, doubled step ids, needs that don't exist or go round."""
+    if not NAME.fullmatch(definition.name) or RESERVED_SEGMENTS & set(definition.name.split("/")):
+        raise Invalid(
+            "pipeline.validation.name_invalid",
+            "A pipeline's name is a path of lower-case words, such as finance/daily/revenue; "
+            "'runs' and 'evaluation' are reserved.",
+            field="name",
+        )
+    seen: set[str] = set()
+    for index, step in enumerate(definition.steps):
+        if step.id in seen:
+            raise Invalid(
+                "pipeline.validation.step_duplicate",
+                f"The step id '{step.id}' is used twice.",
+                field=f"steps.{index}.id",
+            )
+        seen.add(step.id)
+    execution_order(definition.steps)
+
+
+def execution_order(steps: tuple[CommandStep, ...]) -> tuple[CommandStep, ...]:
+    """The steps so that each comes after all that it needs, otherwise in the order written."""
+    by_id = {step.id: step for step in steps}
+    for index, step in enumerate(steps):
+        unknown = next((need for need in step.needs if need not in by_id), None)
+        if unknown is not None:
+            raise Invalid(
+                "pipeline.validation.needs_unknown",
+                f"Step '{step.id}' needs '{unknown}', which is not a step of this pipeline.",
+                field=f"steps.{index}.needs",
+            )
+    ordered: dict[str, CommandStep] = {}
+    while len(ordered) < len(steps):
+        ready = [s for s in steps if s.id not in ordered and all(need in ordered for need in s.needs)]
+        if not ready:
+            cycle = ", ".join(s.id for s in steps if s.id not in ordered)
+            raise Invalid(
+                "pipeline.validation.needs_cycle",
+                f"These steps need each other in a circle: {cycle}.",
+                field="steps",
+            )
+        ordered[ready[0].id] = ready[0]
+    return tuple(ordered.values())

@@ -1,0 +1,76 @@
+"""Looking ahead and behind: the next few occurrences, and what fell due since somebody last looked.
+
+Called only from a recorded activity: its answers depend on the zone data of the day, and a workflow must
+decide the same when it is replayed under newer data.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from domain import cron, zones
+from domain.occurrences import Occurrence, iterate, survey, upcoming
+from domain.schedule import Backlog, OccurrencePlan, PlannedOccurrence
+from domain.values import Value
+
+PLAN_LENGTH = 16
+PLAN_REACH = timedelta(hours=24)
+
+
+class LookAround(Value):
+    """What to look for: the backlog in `(after, now]` and the plan after `now`."""
+
+    cron: str
+    timezone: str
+    max_start_delay_minutes: int
+    start_deadline: str | None
+    after: datetime
+    now: datetime
+    last_nominal: datetime | None = None
+    """The latest local time already dealt with under this timing. Where new zone data moves an instant, the
+    local times it stands for must not be repeated."""
+
+
+class Seen(Value):
+    backlog: Backlog | None
+    plan: OccurrencePlan
+
+
+def look_around(request: LookAround) -> Seen:
+    """Raises Invalid where the pattern or the zone is no longer accepted."""
+    pattern, zone = cron.parse(request.cron), zones.load(request.timezone)
+    after = _after_repeats(request, pattern, zone)
+    found = survey(pattern, zone, after, request.now) if after < request.now else None
+    backlog = None
+    if found is not None:
+        previous = found.previous.at if found.previous else None
+        backlog = Backlog(
+            count=found.count, first=found.first.at, previous=previous, latest=_planned(request, found.last, zone)
+        )
+    return Seen(backlog=backlog, plan=_plan(request, pattern, zone, max(after, request.now)))
+
+
+def _plan(request: LookAround, pattern: cron.Pattern, zone: zones.Zone, after: datetime) -> OccurrencePlan:
+    ahead = upcoming(pattern, zone, after, limit=PLAN_LENGTH)
+    near = [occurrence for occurrence in ahead if occurrence.at <= after + PLAN_REACH]
+    planned = tuple(_planned(request, occurrence, zone) for occurrence in near or ahead[:1])
+    return OccurrencePlan(planned=planned, tzdata_version=zones.tzdata_version(), made_at=request.now)
+
+
+def _planned(request: LookAround, occurrence: Occurrence, zone: zones.Zone) -> PlannedOccurrence:
+    start_by = occurrence.at + timedelta(minutes=request.max_start_delay_minutes)
+    if request.start_deadline is not None:
+        hour, minute = request.start_deadline.split(":")
+        daily = cron.parse(f"{int(minute)} {int(hour)} * * *")
+        start_by = min(start_by, next(iterate(daily, zone, occurrence.at)).at)
+    return PlannedOccurrence(occurrence=occurrence, start_by=start_by)
+
+
+def _after_repeats(request: LookAround, pattern: cron.Pattern, zone: zones.Zone) -> datetime:
+    """The instant after the last occurrence that only repeats local times already dealt with."""
+    if request.last_nominal is None:
+        return request.after
+    latest = request.last_nominal
+    repeats = list(takewhile(lambda o: o.nominal[-1] <= latest, iterate(pattern, zone, request.after)))
+    return repeats[-1].at if repeats else request.after

@@ -1,0 +1,148 @@
+"""What people and services do to a schedule. Each function answers the state that follows, or refuses."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from domain import ids
+from domain.errors import Conflict
+from domain.run import Origin, Run, RunState, record
+from domain.schedule import TIMING, TOUCHES_NOTHING, ScheduleDefinition, changed_fields
+from domain.schedule_due import due, planned_backlog
+from domain.schedule_lane import request_lane, withdraw
+from domain.schedule_state import (
+    REMEMBERED_REQUESTS,
+    ReleaseLane,
+    Revision,
+    ScheduleState,
+    acknowledged,
+    changed,
+    current,
+    new_run,
+    recomputed,
+)
+
+
+def check_revision(state: ScheduleState, expected: int) -> None:
+    if expected != state.revision:
+        raise Conflict(
+            "schedule.revision_conflict",
+            f"The schedule is at revision {state.revision}, not {expected}: somebody changed it in between. "
+            "Read it again and repeat the change.",
+            field="revision",
+            current=state.revision,
+        )
+
+
+def revise(state: ScheduleState, definition: ScheduleDefinition, target: str, by: str, now: datetime) -> ScheduleState:
+    """Replaces the definition. New timing counts from now; what is pending was meant otherwise and is dropped,
+    unless only words were changed. What fell due before the edit is still the earlier revision's."""
+    edited = changed_fields(state.definition, definition)
+    if not edited and target == state.target:
+        return state
+    revised = state.but(
+        definition=definition,
+        target=target,
+        revision=state.revision + 1,
+        changed_at=now,
+        changed_by=by,
+        acknowledgement=acknowledged(definition, state.acknowledgement, by, now),
+    )
+    if edited <= TOUCHES_NOTHING and target == state.target:
+        return revised
+    revised = withdraw(
+        revised, now, "schedule_edited", "The schedule was edited while it was pending.", only_occurrences=True
+    )
+    if edited & TIMING:
+        return recomputed(revised, now)
+    earlier = Revision(until=now, number=state.revision, definition=state.definition, target=state.target)
+    return revised.but(earlier=(*state.earlier, earlier), plan=None)
+
+
+def pause(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
+    if state.paused:
+        return state
+    paused = state.but(paused=True, changed_at=now, changed_by=by)
+    return withdraw(paused, now, "schedule_paused", "The schedule was paused while it was waiting.")
+
+
+def resume(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
+    """Paused time is never missed: it counts from now. A block stays."""
+    if not state.paused:
+        return state
+    return recomputed(state.but(paused=False, changed_at=now, changed_by=by), now)
+
+
+def unblock(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
+    if state.blocked is None:
+        return state
+    letters: tuple[ReleaseLane, ...] = ()
+    if state.blocked_lane is not None:
+        letters = (ReleaseLane(lane=state.blocked_lane, run_id=state.blocked.run_id),)
+    freed = state.but(blocked=None, blocked_lane=None, mail=(*state.mail, *letters), changed_at=now, changed_by=by)
+    return recomputed(freed, now)
+
+
+def set_workspace_active(state: ScheduleState, active: bool) -> ScheduleState:
+    """While its workspace is inactive a schedule does nothing; what fell due meanwhile is then an outage's backlog."""
+    return state if active is state.workspace_active else state.but(workspace_active=active, plan=None)
+
+
+def replan(state: ScheduleState, now: datetime) -> ScheduleState:
+    """The zone data changed: what the old plan has due is dealt with as planned, the rest is planned anew. Local
+    times already dealt with are not repeated, so nothing is missed and nothing runs twice."""
+    backlog = planned_backlog(state, now) if state.fires else None
+    settled = due(state, backlog, now) if backlog else state
+    return settled.but(cursor=max(now, settled.cursor), plan=None)
+
+
+def delete(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
+    deleted = state.but(deleted=True, plan=None, changed_at=now, changed_by=by)
+    return withdraw(deleted, now, "schedule_deleted", "The schedule was deleted while it was waiting.")
+
+
+def check_run_now(state: ScheduleState, key: str) -> Run | None:
+    """The run that this request already made, None when it may make one, or a refusal."""
+    known = known_request(state, key)
+    if known is not None:
+        return known
+    if state.blocked is not None:
+        raise Conflict(
+            "schedule.blocked",
+            f"The schedule is blocked ({state.blocked.reason}, run {state.blocked.run_id}). "
+            "Look at that run, then unblock the schedule.",
+            run_id=state.blocked.run_id,
+        )
+    if state.open_runs:
+        active = state.open_runs[0].run
+        raise Conflict(
+            "schedule.run.overlap",
+            f"The schedule's run {active.run_id} is still {active.state}. Wait for its end, or cancel it.",
+            run_id=active.run_id,
+        )
+    return None
+
+
+def known_request(state: ScheduleState, key: str) -> Run | None:
+    run_id = ids.run_now_id(state.schedule_id, key)
+    return next((run for run in state.requests if run.run_id == run_id), None)
+
+
+def run_now(state: ScheduleState, key: str, by: str, now: datetime) -> tuple[ScheduleState, Run]:
+    """Records a run at a person's or a service's request; its reference time is the request's."""
+    start_by = now + timedelta(minutes=state.definition.max_start_delay_minutes)
+    run_id = ids.run_now_id(state.schedule_id, key)
+    run = new_run(state, run_id, Origin.RUN_NOW, now, reference_time=now, start_by=start_by)
+    requested = request_lane(state, record(run, by=by), current(state, now), now)
+    kept = (*state.requests, run)[-REMEMBERED_REQUESTS:]
+    return requested.but(requests=kept), run
+
+
+def refused_run_now(state: ScheduleState, key: str, refusal: Conflict, by: str, now: datetime) -> ScheduleState:
+    """A Run now that came as a signal has nobody to be refused to: a row says what became of it."""
+    reason = "schedule_blocked" if refusal.code == "schedule.blocked" else "overlap"
+    run = new_run(state, ids.run_now_id(state.schedule_id, key), Origin.RUN_NOW, now, reference_time=now)
+    skipped = run.model_copy(
+        update={"state": RunState.SKIPPED, "reason": reason, "message": refusal.message, "ended_at": now}
+    )
+    return changed(state, record(skipped, by=by)).but(requests=(*state.requests, skipped)[-REMEMBERED_REQUESTS:])

@@ -1,0 +1,105 @@
+"""The one writer of what a run says about itself. Every document carries the identity of its producer, none is
+ever overwritten: a second result of the same step is `result-2.json` beside `result-1.json`.
+
+`run_metadata.json` is the exception. It is the folder's own description, against which readers hold the
+documents, and is replaced as a whole when the next of its times becomes known.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from domain.run import RunState
+from domain.values import Value
+from evidence import durable
+from executors.protocol import RunIdentity
+
+METADATA = "run_metadata.json"
+KIND = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class IdentityContradicted(Exception):
+    """The folder already belongs to another producer."""
+
+
+class RunMetadata(Value):
+    """Whose folder it is, and what is known of its run. A time once known stays; absent means not yet."""
+
+    identity: RunIdentity
+    created_at: datetime
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    status: RunState | None = None
+    """The final state; a late truth may replace `unknown`."""
+
+
+def write(
+    folder: Path, identity: RunIdentity, kind: str, body: Mapping[str, JsonValue], *, step_id: str | None = None
+) -> Path:
+    """Writes `{kind, created_at, identity, body}` as `<kind>-<number>.json`, below `steps/<step_id>` for a step,
+    and answers where. `created_at` is in UTC. Raises OSError, and ValueError for a kind that is no word."""
+    if not KIND.fullmatch(kind):
+        raise ValueError(f"'{kind}' is not a kind of document")
+    directory = folder if step_id is None else folder / "steps" / step_id
+    durable.make_directory(directory)
+    content = _json(
+        {
+            "kind": kind,
+            "created_at": datetime.now(UTC).isoformat(),
+            "identity": {**identity.model_dump(mode="json"), "step_id": step_id},
+            "body": dict(body),
+        }
+    )
+    for number in itertools.count(1):
+        path = directory / f"{kind}-{number}.json"
+        if path.exists():
+            continue
+        try:
+            durable.create(path, content)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError("the numbers never end")
+
+
+def read_metadata(folder: Path) -> RunMetadata | None:
+    """None before anything was recorded. Raises OSError, and pydantic's ValidationError for what isn't metadata."""
+    try:
+        return RunMetadata.model_validate_json((folder / METADATA).read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def record_metadata(
+    folder: Path,
+    identity: RunIdentity,
+    at: datetime,
+    *,
+    started: bool = False,
+    status: RunState | None = None,
+) -> RunMetadata:
+    """Notes that the run was created (always), started, or ended in `status`, at the instant `at`. Repeating
+    changes nothing. Raises IdentityContradicted when the folder is another run's, and OSError."""
+    known = read_metadata(folder) or RunMetadata(identity=identity, created_at=at)
+    if known.identity != identity:
+        raise IdentityContradicted(f"{folder} belongs to the run {known.identity.run_id}, not to {identity.run_id}")
+    changes: dict[str, Any] = {}
+    if started and known.started_at is None:
+        changes["started_at"] = at
+    if status is not None and status is not known.status:
+        changes |= {"completed_at": at, "status": status}
+    metadata = known.model_copy(update=changes)
+    durable.replace(folder / METADATA, _json(metadata.model_dump(mode="json")))
+    return metadata
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

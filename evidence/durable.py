@@ -1,0 +1,85 @@
+"""Files and directories that are whole or absent, also after a crash or a power cut.
+
+Storage may be shared by several hosts, so nothing here relies on locks: only on creating exclusively and on
+renaming, which every POSIX file system does atomically. All functions raise OSError.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def make_directory(path: Path) -> None:
+    """Creates `path` and what is missing above it; one that exists is fine."""
+    try:
+        path.mkdir()
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+        return
+    except FileNotFoundError:
+        make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+    sync(path.parent)
+
+
+def create(path: Path, content: bytes) -> None:
+    """Writes a new file. Raises FileExistsError when there is one, which then stays as it is."""
+    draft = _draft(path, content, mode=0o444)
+    try:
+        os.link(draft, path)
+    finally:
+        draft.unlink()
+    sync(path.parent)
+
+
+def replace(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Writes a file in place of whatever is there; a reader sees the old or the new."""
+    draft = _draft(path, content, mode)
+    try:
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def note(path: Path, text: str) -> None:
+    """Leaves a few words under a new name, in one step that has no middle. Raises FileExistsError.
+
+    The words are the target of a symbolic link that leads nowhere: a file would be created first and filled
+    later, and between the two nobody could tell a crash from a writer at work.
+    """
+    path.symlink_to(text)
+    sync(path.parent)
+
+
+def noted(path: Path) -> str | None:
+    try:
+        return str(path.readlink())
+    except FileNotFoundError:
+        return None
+
+
+def sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _draft(path: Path, content: bytes, mode: int) -> Path:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)

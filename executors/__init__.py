@@ -1,0 +1,1 @@
+"""The parts that know what a payload means: validate, prepare, launch."""

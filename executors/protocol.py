@@ -1,0 +1,91 @@
+"""What an executor has to offer. The scheduler passes payloads through and never reads them.
+
+An executor's life with one run: `validate` when a schedule is saved, `prepare` when the run is admitted (it
+freezes what will run), `execute` once the run is claimed and its RUNNING record is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from domain.run import Origin, RunState
+from domain.values import Value
+
+Payload = Mapping[str, JsonValue]
+
+
+class Refused(Exception):
+    """Nothing ran and nothing will: the run ends `not_started` with this reason."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class RunIdentity(Value):
+    """Who produced a document. Written into every document of a run."""
+
+    run_kind: str
+    """schedule, hook or manual."""
+    run_id: str
+    workspace: str
+    schedule_id: str
+    scheduled_for: datetime | None
+    trigger_source: Origin
+    execution_id: str
+    run_folder: str
+    """The folder's name, such as iteration-7-sched."""
+    group: str | None = None
+    plan_revision: int
+
+
+class Prepared(Value):
+    """What one run will execute, frozen: neither a release nor an edit changes it any more."""
+
+    target: str
+    snapshot: dict[str, JsonValue]
+    """What readers see of it, such as `{pipeline_id, version, body_sha256}`."""
+    folder_owner: str
+    """The path below the workspace's storage that the run folder belongs to: the pipeline's name."""
+    body: JsonValue
+    """What `execute` needs, opaque to everybody else."""
+
+
+class Execution(Value):
+    identity: RunIdentity
+    prepared: Prepared
+    folder: Path
+    """The run folder, already bound to the run."""
+    timeout_seconds: int
+    reference_time: datetime | None = None
+    """The run's frozen reference time, which a Run now has where it has no occurrence."""
+
+
+class Outcome(Value):
+    """How an execution ended: succeeded, failed, cancelled or aborted, with the reason that belongs to it."""
+
+    state: RunState
+    reason: str | None = None
+    message: str | None = None
+    steps_run: int = 0
+
+
+class Executor(Protocol):
+    name: str
+
+    async def validate(self, workspace: str, payload: Payload) -> str:
+        """Checks a payload when a schedule is saved and answers its target, the name of its lane. Raises
+        domain.errors.Invalid with the path of the field."""
+
+    async def prepare(self, workspace: str, payload: Payload) -> Prepared:
+        """Freezes what a run of this payload executes now. Raises Refused."""
+
+    async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
+        """Runs to the end and says how it ended; `progress` takes a line for people and is cheap. When the
+        surrounding task is cancelled it stops its processes, waits for their end and re-raises."""

@@ -1,0 +1,1 @@
+"""The process that runs workflows, their short activities and executions."""

@@ -1,0 +1,91 @@
+"""The one place where a worker is put together."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import PollerBehaviorAutoscaling, Worker, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.workflow import SandboxImportNotificationPolicy
+
+from activities.catalogue import Catalogue
+from activities.executions import ExecutionActivities
+from activities.mirror import MirrorActivities
+from activities.planning import PlanningActivities
+from activities.post import PostActivities
+from activities.watching import WatchingActivities
+from domain import messages
+from executors.pipeline import PipelineExecutor
+from executors.registry import Registry, installed
+from readmodel.claims import Claims
+from readmodel.database import Database
+from readmodel.pipelines import Pipelines
+from readmodel.projection import Projector
+from worker.settings import WorkerSettings
+from workflows.lane import LaneWorkflow
+from workflows.run import RunWorkflow
+from workflows.schedule import ScheduleWorkflow
+
+WORKFLOWS = [ScheduleWorkflow, LaneWorkflow, RunWorkflow]
+
+
+def runner() -> WorkflowRunner:
+    """Workflow code in the sandbox; a module that reaches it without being named as passed through is an error."""
+    policy = (
+        SandboxImportNotificationPolicy.WARN_ON_DYNAMIC_IMPORT
+        | SandboxImportNotificationPolicy.RAISE_ON_UNINTENTIONAL_PASSTHROUGH
+    )
+    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_import_notification_policy(policy))
+
+
+async def connect(settings: WorkerSettings) -> Client:
+    return await Client.connect(
+        settings.temporal_address, namespace=settings.temporal_namespace, data_converter=pydantic_data_converter
+    )
+
+
+def executors(database: Database) -> Registry:
+    return installed([PipelineExecutor(Catalogue(Pipelines(database)))])
+
+
+def workers(client: Client, database: Database, executors: Registry, settings: WorkerSettings) -> tuple[Worker, Worker]:
+    """One for workflows and their short activities, one whose slots are the executions."""
+    projector = Projector(database)
+    planning = PlanningActivities(heartbeat_seconds=settings.heartbeat_interval_seconds)
+    mirror = MirrorActivities(projector)
+    post = PostActivities(client, projector)
+    watching = WatchingActivities(client)
+    executions = ExecutionActivities(
+        client=client,
+        executors=executors,
+        claims=Claims(database),
+        storage=settings.storage,
+        worker=settings.worker_name,
+        record_timeout_seconds=settings.record_timeout_seconds,
+    )
+    entities = Worker(
+        client,
+        task_queue=messages.TASK_QUEUE,
+        workflows=WORKFLOWS,
+        activities=[
+            planning.look_around,
+            mirror.project,
+            post.tell_lane,
+            post.tell_schedule,
+            watching.await_run_end,
+        ],
+        workflow_runner=runner(),
+        max_cached_workflows=settings.max_cached_workflows,
+        max_concurrent_activities=5000,
+        workflow_task_poller_behavior=PollerBehaviorAutoscaling(minimum=2, maximum=20, initial=5),
+    )
+    slots = Worker(
+        client,
+        task_queue=messages.EXECUTIONS_QUEUE,
+        activities=[executions.execute_run],
+        max_concurrent_activities=settings.max_concurrent_runs,
+        graceful_shutdown_timeout=timedelta(seconds=settings.drain_seconds),
+    )
+    return entities, slots

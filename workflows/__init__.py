@@ -1,0 +1,1 @@
+"""Durable shells: wait, decide, apply. No policy lives here."""

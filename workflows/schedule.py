@@ -1,0 +1,286 @@
+"""The schedule's workflow: knows when it is due, and lives as long as the schedule does.
+
+It wakes for any reason, looks at its state and the clock, and decides; no timer's ring means by itself that
+something is due. Handlers only change the state; what follows from it is settled in one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities import visibility
+    from activities.mirror import MirrorActivities
+    from activities.planning import PlanningActivities
+    from activities.post import LaneLetter, PostActivities
+    from domain import lane, messages, schedule_acts, schedule_due, schedule_lane, schedule_runs, schedule_state
+    from domain.errors import Conflict, NotFound
+    from domain.events import Events
+    from domain.messages import (
+        Act,
+        CreateSchedule,
+        ReviseSchedule,
+        RunNow,
+        RunNowAnswer,
+        RunReport,
+        ScheduleAnswer,
+        ScheduleInput,
+        SetWorkspaceActive,
+    )
+    from domain.schedule import ScheduleView
+    from domain.schedule_state import ScheduleState
+    from workflows import words
+    from workflows.alarm import Alarm
+    from workflows.outlet import ONCE, QUICK, Outlet
+    from workflows.refusals import refusals
+
+HISTORY_LIMIT = 2000
+"""Events after which a schedule continues as new: an entity that is woken often is replayed often."""
+
+
+@workflow.defn(name=messages.SCHEDULE_WORKFLOW)
+class ScheduleWorkflow:
+    @workflow.init
+    def __init__(self, start: ScheduleInput) -> None:
+        self._start = start
+        self._state = start.state
+        self._changed = start.state is not None
+        self._alarm = Alarm()
+        self._outlets = (Outlet(self._send_mail), Outlet(self._project))
+        self._shown: tuple[str, str, datetime | None] | None = None
+
+    @workflow.run
+    async def run(self, start: ScheduleInput) -> None:
+        await workflow.wait_condition(lambda: self._state is not None)
+        while True:
+            await self._settle()
+            state = self._live
+            if state.deleted and not state.open_runs and not state.outbox and not state.mail:
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                return
+            if self._history_is_long() and not self._changed:
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                workflow.continue_as_new(start.model_copy(update={"state": self._live}))
+            self._set_alarm()
+            await workflow.wait_condition(lambda: self._changed or self._alarm.rang)
+
+    # What people say ---------------------------------------------------------------------------------
+
+    @workflow.update(name=messages.CREATE_UPDATE)
+    async def create(self, request: CreateSchedule) -> ScheduleAnswer:
+        if self._state is None:
+            state = schedule_state.create(
+                self._start.workspace,
+                self._start.schedule_id,
+                request.definition,
+                request.target,
+                request.by,
+                workflow.now(),
+            )
+            self._put(schedule_state.announced(state))
+        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        return self._answer()
+
+    @create.validator
+    def _check_create(self, request: CreateSchedule) -> None:
+        with refusals():
+            if self._state is not None and self._state.definition != request.definition:
+                raise Conflict("schedule.exists", "There is already a schedule of this id, with another definition.")
+
+    @workflow.update(name=messages.REVISE_UPDATE)
+    async def revise(self, request: ReviseSchedule) -> ScheduleAnswer:
+        before = self._live
+        revised = schedule_acts.revise(before, request.definition, request.target, request.by, workflow.now())
+        if revised is not before:
+            self._put(schedule_state.announced(revised))
+        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        return self._answer()
+
+    @revise.validator
+    def _check_revise(self, request: ReviseSchedule) -> None:
+        with refusals():
+            schedule_acts.check_revision(self._require(), request.expected_revision)
+
+    @workflow.update(name=messages.PAUSE_UPDATE)
+    def pause(self, act: Act) -> ScheduleAnswer:
+        self._put(schedule_state.announced(schedule_acts.pause(self._live, act.by, workflow.now())))
+        return self._answer()
+
+    @workflow.update(name=messages.RESUME_UPDATE)
+    async def resume(self, act: Act) -> ScheduleAnswer:
+        self._put(schedule_state.announced(schedule_acts.resume(self._live, act.by, workflow.now())))
+        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        return self._answer()
+
+    @workflow.update(name=messages.UNBLOCK_UPDATE)
+    async def unblock(self, act: Act) -> ScheduleAnswer:
+        self._put(schedule_state.announced(schedule_acts.unblock(self._live, act.by, workflow.now())))
+        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        return self._answer()
+
+    @workflow.update(name=messages.REPLAN_UPDATE)
+    async def replan(self, act: Act) -> ScheduleAnswer:
+        self._put(schedule_acts.replan(self._live, workflow.now()))
+        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        return self._answer()
+
+    @workflow.update(name=messages.WORKSPACE_UPDATE)
+    def set_workspace_active(self, change: SetWorkspaceActive) -> ScheduleAnswer:
+        self._put(schedule_state.announced(schedule_acts.set_workspace_active(self._live, change.active)))
+        return self._answer()
+
+    @workflow.update(name=messages.DELETE_UPDATE)
+    def delete(self, act: Act) -> ScheduleAnswer:
+        self._put(schedule_state.announced(schedule_acts.delete(self._live, act.by, workflow.now())))
+        return self._answer()
+
+    @pause.validator
+    @resume.validator
+    @unblock.validator
+    @replan.validator
+    @delete.validator
+    def _check_act(self, act: Act) -> None:
+        with refusals():
+            self._require()
+
+    @workflow.update(name=messages.RUN_NOW_UPDATE)
+    def run_now(self, request: RunNow) -> RunNowAnswer:
+        known = schedule_acts.known_request(self._live, request.key)
+        if known is not None:
+            return RunNowAnswer(run=known, events=())
+        state, run = schedule_acts.run_now(self._live, request.key, request.by, workflow.now())
+        self._put(schedule_state.announced(state))
+        return RunNowAnswer(run=run, events=self._live.outbox)
+
+    @run_now.validator
+    def _check_run_now(self, request: RunNow) -> None:
+        with refusals():
+            schedule_acts.check_run_now(self._require(), request.key)
+
+    @workflow.signal(name=messages.RUN_NOW_SIGNAL)
+    def run_now_signal(self, request: RunNow) -> None:
+        """The same for services that need no answer; a refusal is recorded as a skipped run."""
+        if self._state is None or self._state.deleted or schedule_acts.known_request(self._state, request.key):
+            return
+        now = workflow.now()
+        try:
+            schedule_acts.check_run_now(self._state, request.key)
+        except Conflict as refusal:
+            self._put(schedule_acts.refused_run_now(self._state, request.key, refusal, request.by, now))
+        else:
+            self._put(schedule_state.announced(schedule_acts.run_now(self._state, request.key, request.by, now)[0]))
+
+    @workflow.signal(name=messages.RUN_REPORT_SIGNAL)
+    def run_report(self, report: RunReport) -> None:
+        self._put(schedule_state.announced(schedule_runs.run_reported(self._live, report.changes, workflow.now())))
+
+    @workflow.query(name="schedule")
+    def view(self) -> ScheduleView:
+        return schedule_state.view(self._live)
+
+    # Settling ----------------------------------------------------------------------------------------
+
+    async def _settle(self) -> None:
+        """Decides until nothing is left to decide, and tells the outside what came of it."""
+        while True:
+            self._changed = False
+            await self._decide()
+            self._show()
+            await asyncio.gather(*(outlet.deliver() for outlet in self._outlets))
+            if not self._changed:
+                return
+
+    async def _decide(self) -> None:
+        now = workflow.now()
+        ticked = schedule_lane.gate_tick(self._live, now)
+        if ticked is not self._live:
+            self._put(schedule_state.announced(ticked))
+        state = self._live
+        request = schedule_due.look_around(state, now)
+        if request is None:
+            backlog = schedule_due.planned_backlog(state, now) if state.fires else None
+            if backlog is not None:
+                self._put(schedule_state.announced(schedule_due.due(state, backlog, now)))
+            return
+        outlook = await workflow.execute_local_activity_method(
+            PlanningActivities.look_around, request, start_to_close_timeout=QUICK, summary="next occurrences"
+        )
+        if schedule_due.look_around(self._live, now) != request:
+            self._changed = True
+            return
+        found = self._live.but(heartbeat_seconds=outlook.heartbeat_seconds)
+        self._put(schedule_state.announced(schedule_due.seen(found, outlook.seen, now)))
+
+    async def _send_mail(self) -> None:
+        while self._live.mail:
+            letter = LaneLetter(
+                workspace=self._live.workspace, schedule_id=self._live.schedule_id, mail=self._live.mail[0]
+            )
+            await workflow.execute_local_activity_method(
+                PostActivities.tell_lane, letter, start_to_close_timeout=QUICK, retry_policy=ONCE, summary="lane"
+            )
+            self._state = self._live.but(mail=self._live.mail[1:])
+
+    async def _project(self) -> None:
+        events = self._live.outbox
+        if not events:
+            return
+        await workflow.execute_local_activity_method(
+            MirrorActivities.project,
+            Events(events=events),
+            start_to_close_timeout=QUICK,
+            retry_policy=ONCE,
+            summary="mirror",
+        )
+        sent = {id(event) for event in events}
+        self._state = self._live.but(outbox=tuple(event for event in self._live.outbox if id(event) not in sent))
+
+    # Parts -------------------------------------------------------------------------------------------
+
+    def _put(self, state: ScheduleState) -> None:
+        self._state = state
+        self._changed = True
+
+    @property
+    def _live(self) -> ScheduleState:
+        assert self._state is not None
+        return self._state
+
+    def _require(self) -> ScheduleState:
+        if self._state is None or self._state.deleted:
+            raise NotFound("schedule.not_found", "There is no such schedule.")
+        return self._state
+
+    def _answer(self) -> ScheduleAnswer:
+        return ScheduleAnswer(schedule=schedule_state.view(self._live), events=self._live.outbox)
+
+    def _history_is_long(self) -> bool:
+        info = workflow.info()
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() > HISTORY_LIMIT
+
+    def _set_alarm(self) -> None:
+        planned = self._live.next_planned
+        times = [planned.at] if planned else []
+        gate = lane.next_wake(self._live.gate) if self._live.gate else None
+        times += [gate] if gate else []
+        times += [outlet.retry_at for outlet in self._outlets if outlet.retry_at is not None]
+        self._alarm.set(min(times, default=None), words.schedule_timer(self._live))
+
+    def _show(self) -> None:
+        """Keeps what Temporal shows of the schedule up to date; attributes cost history, so only what changed."""
+        state = self._live
+        workflow.set_current_details(words.schedule_details(state))
+        planned = state.next_planned
+        shown = (state.definition.name, state.condition, planned.at if planned else None)
+        if shown != self._shown:
+            self._shown = shown
+            workflow.upsert_search_attributes(
+                [
+                    visibility.SCHEDULE.value_set(shown[0]),
+                    visibility.CONDITION.value_set(shown[1]),
+                    visibility.NEXT_DUE.value_set(shown[2]) if shown[2] else visibility.NEXT_DUE.value_unset(),
+                ]
+            )

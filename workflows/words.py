@@ -1,0 +1,88 @@
+"""What Temporal's UI says about a schedule, a lane and a run, in words and local times."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.lane import Lane, LaneEntry
+from domain.occurrences import Occurrence
+from domain.run import Run
+from domain.schedule import Condition
+from domain.schedule_state import ScheduleState
+
+
+def schedule_timer(state: ScheduleState) -> str:
+    planned = state.next_planned
+    return f"until {local(planned.occurrence, state.definition.timezone)}" if planned else "until it can be told"
+
+
+def schedule_details(state: ScheduleState) -> str:
+    """Markdown: the condition, the next occurrences in local time, and what is under way."""
+    definition = state.definition
+    lines = [f"**{definition.name}** · `{definition.cron}` {definition.timezone} · {_condition(state)}"]
+    if state.fires and state.plan is not None:
+        ahead = [p.occurrence for p in state.plan.planned if p.at > state.cursor][:5]
+        lines += ["", f"Next occurrences (zone data {state.plan.tzdata_version}):"]
+        lines += [f"- {local(occurrence, definition.timezone)}" for occurrence in ahead]
+    if state.open_runs:
+        lines += ["", "Under way:", *(f"- {run_line(open_run.run)}" for open_run in state.open_runs)]
+    if state.last_run is not None:
+        last = state.last_run
+        lines += ["", f"Latest run: {last.run_id} {_outcome(last.state, last.reason)}, {utc(last.at)}"]
+    if state.outbox:
+        lines += ["", f"{len(state.outbox)} changes wait for the database."]
+    return "\n".join(lines)
+
+
+def lane_details(target: str, lane: Lane) -> str:
+    holder = _holder(lane.holder) if lane.holder else "free"
+    lines = [f"**{target}** · {holder}"]
+    if lane.waiting:
+        lines += ["", "Waiting:"]
+        lines += [
+            f"- priority {entry.priority}: {run_line(entry.run)}, worth starting until {utc(entry.run.start_by)}"
+            for entry in sorted(lane.waiting, key=lambda e: (e.priority, e.run.reference_time, e.arrival))
+        ]
+    return "\n".join(lines)
+
+
+def run_details(run: Run) -> str:
+    lines = [f"**{run.run_id}** · {_outcome(run.state, run.reason)}"]
+    if run.message:
+        lines += ["", run.message]
+    lines += ["", f"- schedule: {run.schedule_name} (revision {run.schedule_revision})", f"- target: {run.target}"]
+    lines.append(f"- due: {utc(run.scheduled_for)}" if run.scheduled_for else f"- asked for: {utc(run.reference_time)}")
+    if run.run_folder:
+        lines.append(f"- folder: `{run.run_folder}`")
+    if run.execution_id:
+        lines.append(f"- execution: `{run.execution_id}`")
+    return "\n".join(lines)
+
+
+def run_line(run: Run) -> str:
+    return f"{run.run_id} {_outcome(run.state, run.reason)}"
+
+
+def local(occurrence: Occurrence, zone: str) -> str:
+    """Local wall time, zone, and the instant where a gap made the two differ."""
+    reading = occurrence.nominal[-1].strftime("%a %Y-%m-%d %H:%M")
+    note = f" (that time does not exist: {utc(occurrence.at)})" if occurrence.kind == "gap" else ""
+    return f"{reading} {zone}{note}"
+
+
+def utc(instant: datetime | None) -> str:
+    return instant.strftime("%Y-%m-%d %H:%M:%SZ") if instant else "-"
+
+
+def _holder(entry: LaneEntry) -> str:
+    return f"held by {run_line(entry.run)}"
+
+
+def _outcome(state: str, reason: str | None) -> str:
+    return f"{state} ({reason})" if reason else state
+
+
+def _condition(state: ScheduleState) -> str:
+    if state.condition is Condition.BLOCKED and state.blocked is not None:
+        return f"**blocked** by run {state.blocked.run_id}: {state.blocked.reason}"
+    return state.condition
