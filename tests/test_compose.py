@@ -190,6 +190,16 @@ def test_the_locks_have_hashes_and_name_no_place_to_download_from(lock: str) -> 
     assert "index" not in re.sub(r"--hash=\S+", "", text)
 
 
+def test_the_locks_hold_all_that_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    asked = {"run": project["project"]["dependencies"], "dev": project["dependency-groups"]["dev"]}
+    asked["dev"] = asked["run"] + asked["dev"]
+    for lock, requirements in asked.items():
+        text = (ROOT / "requirements" / f"{lock}.txt").read_text()
+        locked = set(re.findall(r"^([a-z0-9-]+)", text, flags=re.MULTILINE))
+        assert {re.split(r"[\[<>=]", requirement)[0] for requirement in requirements} <= locked, "run scripts/lock"
+
+
 @pytest.mark.stack
 async def test_the_registration_gives_temporal_what_the_embedded_stack_gives_it(
     tmp_path: Path, services: dict[str, dict[str, Any]]
