@@ -22,19 +22,19 @@ from pydantic import JsonValue
 
 from domain.pipeline import CommandStep
 from evidence import documents, durable
-from executors.process import Captured, Command, Ended, Program
+from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
 
 LAST_LINE_CHARACTERS = 300
 LAST_LINE_BYTES = 4096
 
 
-async def run(step: CommandStep, execution: Execution) -> str | None:
+async def run(step: CommandStep, execution: Execution, guardians: Guardians) -> str | None:
     """Runs the step; None when it succeeded, else what went wrong, in words that follow its name. When cancelled,
     its program is stopped and the result written before CancelledError goes on."""
     try:
         command = await asyncio.to_thread(_command, step, execution)
-        program = Program(command)
+        program = Program(command, guardians)
         try:
             ended = await program.run()
         except asyncio.CancelledError:
@@ -110,8 +110,9 @@ def _utc(instant: datetime) -> str:
 
 
 def _write_result(step: CommandStep, execution: Execution, command: Command, ended: Ended) -> None:
+    failed = "stopped" if ended.stopped == "cancelled" else "failed"
     body: dict[str, JsonValue] = {
-        "status": "succeeded" if ended.succeeded else "failed",
+        "status": "succeeded" if ended.succeeded else failed,
         "stopped": ended.stopped,
         "exit_code": ended.exit_code,
         "signal": ended.signal,
