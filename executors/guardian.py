@@ -30,7 +30,6 @@ from typing import NamedTuple
 
 from executors.capture import Capture
 
-PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 RESCAN_SECONDS = 0.05
 HEADER = struct.Struct("!Q")
@@ -91,14 +90,17 @@ def guard(order: Order, link: int) -> None:
     wake = _wake_on_signals()
     try:
         if sys.platform == "linux":
-            _prctl(PR_SET_CHILD_SUBREAPER, 1)
+            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         os.chdir(order.directory)
         captures = [Capture(path, order.keep) for path in (order.stdout, order.stderr)]
-        pid, error = _execute(order, captures[0].sink, captures[1].sink)
-    except OSError as failure:
-        return _report(link, f"failed {failure}")
-    if error:
-        return _report(link, f"refused {error}")
+    except OSError as error:
+        return _report(link, f"failed {error}")
+    try:
+        pid = _execute(order, captures[0].sink, captures[1].sink)
+    except OSError as error:
+        return _report(link, f"refused {error.errno}")
+    except ValueError:
+        return _report(link, f"refused {errno.EINVAL}")
     _report(link, f"started {pid}")
     tree = Tree(pid, order.grace)
     _watch(tree, captures, link, wake)
@@ -196,47 +198,26 @@ def _wake_on_signals() -> int:
     return wake
 
 
-def _execute(order: Order, stdout: int, stderr: int) -> tuple[int, int]:
-    """The program's pid and 0, or 0 and why it could not be executed."""
-    guardian = os.getpid()
-    failure, failed = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            _become(order, stdout, stderr, guardian)
-        except OSError as error:
-            os.write(failed, str(error.errno).encode())
-        except ValueError:
-            os.write(failed, str(errno.EINVAL).encode())
-        finally:
-            os._exit(127)
-    for descriptor in (failed, stdout, stderr):
-        os.close(descriptor)
-    reason = os.read(failure, 16)
-    os.close(failure)
-    if not reason:
-        return pid, 0
-    os.waitpid(pid, 0)
-    return 0, int(reason)
-
-
-def _become(order: Order, stdout: int, stderr: int, guardian: int) -> None:
-    os.setsid()
-    if sys.platform == "linux":
-        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != guardian:
-            return
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(stdout, 1)
-    os.dup2(stderr, 2)
+def _execute(order: Order, stdout: int, stderr: int) -> int:
+    """The pid of the program, in a session of its own. Spawning is several times faster than forking once more."""
     environment = dict(entry.split("=", 1) for entry in order.environment)
-    os.execvpe(order.argv[0], order.argv, environment)
-
-
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    # Where the program is looked for.
+    os.environ["PATH"] = environment.get("PATH", os.defpath)
+    pid = os.posix_spawnp(
+        order.argv[0],
+        order.argv,
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, stdout, 1),
+            (os.POSIX_SPAWN_DUP2, stderr, 2),
+        ],
+        setsid=True,
+        setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
+    )
+    os.close(stdout)
+    os.close(stderr)
+    return pid
 
 
 def _children() -> set[int]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from domain.pipeline import CommandStep
-from evidence import documents, durable
+from evidence import documents
 from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
 
@@ -51,12 +51,12 @@ async def run(step: CommandStep, execution: Execution, guardians: Guardians) -> 
 
 
 def _command(step: CommandStep, execution: Execution) -> Command:
-    work = execution.folder.absolute() / "work"
-    directory = execution.folder.absolute() / "steps" / step.id
-    durable.make_directory(work)
-    durable.make_directory(directory)
+    folder = execution.folder.absolute()
+    work, directory = folder / "work", folder / "steps" / step.id
+    work.mkdir(exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     stdout, stderr = _new_logs(directory)
-    identity = documents.write(execution.folder.absolute(), execution.identity, "identity", {}, step_id=step.id)
+    identity = documents.write(folder, execution.identity, "identity", {}, step_id=step.id, lasting=False)
     return Command(
         argv=step.command,
         environment=_environment(step, execution, identity),
