@@ -247,7 +247,7 @@ def _signal(pid: int, number: int) -> None:
 def _report(link: int, line: str) -> None:
     try:
         os.write(link, f"{line}\n".encode())
-    except BrokenPipeError:
+    except ConnectionError:
         # The worker is gone; there is nobody to tell.
         return
 
@@ -255,4 +255,7 @@ def _report(link: int, line: str) -> None:
 if __name__ == "__main__":
     # The first process ends at once, so that nobody has to wait for the one that stays.
     if os.fork() == 0:
-        serve(socket.socket(fileno=0))
+        link_with_worker = socket.socket(fileno=os.dup(0))
+        # Else a pipe might become standard input, of all descriptors.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        serve(link_with_worker)

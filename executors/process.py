@@ -117,6 +117,7 @@ class Guardians:
             starting = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-S", "-s", "-P", "-m", "executors.guardian"),
                 stdin=theirs.fileno(),
+                stdout=asyncio.subprocess.DEVNULL,
                 cwd="/",
                 env={"PYTHONPATH": str(CODE), "PYTHONDONTWRITEBYTECODE": "1"},
                 start_new_session=True,
