@@ -17,10 +17,15 @@ _CHANGES: dict[str, tuple[tuple[int, int], ...]] = {
     "a day back": ((10 * DAY, -24 * HOUR),),
     "forward and back in an hour": ((10 * DAY, 2 * HOUR), (10 * DAY + HOUR, 0)),
     "forward, then back into the gap": ((10 * DAY, 3 * HOUR), (10 * DAY + HOUR, HOUR)),
-    "forward, back into the gap, and forward over what has been": (
-        (10 * DAY, 24 * HOUR),
-        (11 * DAY + HOUR, -13 * HOUR),
+    "a day forward, back into the gap, and forward over what has been": (
+        (10 * DAY, 23 * HOUR),
+        (11 * DAY + 2 * HOUR, -14 * HOUR),
         (11 * DAY + 13 * HOUR, 12 * HOUR),
+    ),
+    "forward, back for a whole day in the gap, and forward over what has been": (
+        (9 * DAY + 23 * HOUR, 26 * HOUR),
+        (10 * DAY, -HOUR),
+        (11 * DAY + 2 * HOUR, 0),
     ),
     "back, then forward over the repeated hours": ((10 * DAY, -3 * HOUR), (10 * DAY + HOUR, HOUR)),
     "back, then forward as the repeat ends": ((10 * DAY, -3 * HOUR), (10 * DAY + 3 * HOUR, 0)),

@@ -40,6 +40,14 @@ def test_occurrences_are_in_order_and_what_a_watched_clock_says(name: str, expr:
     assert seen == _expected(name, expr)
 
 
+@pytest.mark.parametrize("name", CLOCKS)
+def test_wall_times_become_the_same_instants(name: str) -> None:
+    zone = build(name, CLOCKS[name])
+    for reading in range(7 * DAY, 14 * DAY, 1800):
+        wall = (EPOCH + timedelta(seconds=reading)).replace(tzinfo=None)
+        assert _seconds(zone.instant(wall)) == watched(CLOCKS[name], reading)[0], wall
+
+
 @pytest.mark.parametrize("expr", PATTERNS[:3])
 @pytest.mark.parametrize("name", CLOCKS)
 def test_asking_and_counting_from_any_half_hour_to_any_is_consistent(name: str, expr: str) -> None:
