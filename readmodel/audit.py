@@ -60,10 +60,7 @@ class Audit:
         listing = f"audit/{workspace}"
         asked = select(audit).where(audit.c.workspace == workspace)
         if cursor is not None:
-            (number,) = position_of(listing, cursor, 1)
-            if not number.isdecimal():
-                raise invalid_cursor()
-            asked = asked.where(audit.c.number < int(number))
+            asked = asked.where(audit.c.number < _number(*position_of(listing, cursor, 1)))
         async with self._database.reading() as connection:
             found = await connection.execute(asked.order_by(audit.c.number.desc()).limit(check_limit(limit)))
             rows = [(AuditRow.model_validate(dict(row._mapping)), (str(row.number),)) for row in found]
@@ -90,3 +87,10 @@ async def append(
         "counts": dict(counts or {}),
     }
     await connection.execute(insert(audit).values(storable(row)))
+
+
+def _number(position: str) -> int:
+    try:
+        return int(position)
+    except ValueError:
+        raise invalid_cursor() from None
