@@ -12,9 +12,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
-from executors.registry import Registry
-from readmodel.claims import Claims
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -27,6 +26,8 @@ from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import folders
 from executors.protocol import Execution, Outcome, Prepared, Refused, RunIdentity
+from executors.registry import Registry
+from readmodel.claims import Claims
 
 
 class ExecuteRun(Value):
@@ -66,21 +67,19 @@ class ExecutionActivities:
         return _ended(running, outcome)
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
-        executor = self.executors.find(order.run.executor)
-        if executor is None:
-            raise Refused("executor_unavailable", f"This worker has no executor '{order.run.executor}'.")
         try:
+            executor = self.executors.for_run(order.run.executor)
             return await executor.prepare(order.run.workspace, order.launch.payload)
         except Unavailable as error:
             raise Refused("record_unwritable", error.message) from error
-        except (Refused, asyncio.CancelledError):
+        except Refused:
             raise
         except Exception as error:
             activity.logger.exception("scheduler.prepare_failed")
             raise Refused("start_refused", f"Preparing it failed: {error}") from error
 
     async def _bind_folder(self, run: Run, prepared: Prepared) -> str:
-        family = "hook" if run.origin is Origin.HOOK else "sched"
+        family: Literal["sched", "hook"] = "hook" if run.origin is Origin.HOOK else "sched"
         try:
             return await asyncio.to_thread(
                 folders.allocate, self.storage, run.workspace, prepared.folder_owner, family, run.run_id
@@ -106,7 +105,7 @@ class ExecutionActivities:
         started = advance(claimed.run, RunState.RUNNING, now, kind="started")
         try:
             won = await self.claims.claim(
-                (RunChanged(change=claimed), RunChanged(change=started)),
+                started=(RunChanged(change=claimed), RunChanged(change=started)),
                 run_id=run.run_id,
                 execution_id=execution_id,
                 worker=self.worker,
@@ -130,8 +129,7 @@ class ExecutionActivities:
                 await signal
 
     async def _execute(self, run: Run, launch: Launch, prepared: Prepared) -> Outcome:
-        executor = self.executors.find(run.executor)
-        assert executor is not None
+        executor = self.executors.for_run(run.executor)
         work = asyncio.create_task(
             executor.execute(_execution(run, launch, prepared, self.storage), lambda line: activity.heartbeat(line))
         )

@@ -1,1 +1,1 @@
-"""The command line."""
+"""The terminal: a client of REST, and the entry points of every part."""

@@ -1,17 +1,99 @@
-"""Placeholder until the command line is merged."""
+"""`almanac`: every part and every act from one command line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from typing import Any
 
 import typer
+from typer.exceptions import TyperException
 
+from cli import apply, runs, schedules
+from cli.command import UNREACHABLE, USAGE, command, complain
+from cli.occurrences import occurrences
 from cli.up import up
+from domain.errors import AlmanacError
 
-app = typer.Typer(add_completion=False)
-app.command()(up)
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="almanac",
+    help="A durable scheduler on Temporal.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+app.command("up")(up)
+app.command("occurrences")(occurrences)
+
+for name, body in {
+    "apply": apply.apply,
+    "list": schedules.list_schedules,
+    "show": schedules.show,
+    "preview": schedules.preview,
+    "runs": runs.runs,
+    "trail": runs.trail,
+    "run-now": runs.run_now,
+    "pause": schedules.pause,
+    "resume": schedules.resume,
+    "unblock": schedules.unblock,
+    "delete": schedules.delete,
+    "replan": schedules.replan,
+}.items():
+    command(app, name)(body)  # type: ignore[arg-type]  # each has options of its own
 
 
 @app.command()
-def version() -> None:
-    """Placeholder, so that `up` is a subcommand."""
+def worker() -> None:
+    """Run the worker: workflows, activities and executions. Its settings are ALMANAC_… variables."""
+    runpy.run_module("worker", run_name="__main__", alter_sys=True)
 
 
-def main() -> None:
-    app()
+@app.command()
+def api() -> None:
+    """Run the REST API. Its settings are ALMANAC_… variables."""
+    runpy.run_module("api", run_name="__main__", alter_sys=True)
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database at ALMANAC_DATABASE_URL to this version."""
+    url = os.environ.get("ALMANAC_DATABASE_URL")
+    if not url:
+        complain("almanac migrate: ALMANAC_DATABASE_URL is not set.")
+        raise typer.Exit(USAGE)
+    # Loading the migrations takes longer than all that the other commands do.
+    from readmodel.migrate import upgrade
+
+    try:
+        asyncio.run(upgrade(url))
+    except AlmanacError as refusal:
+        complain(f"almanac migrate: {refusal.message} ({refusal.code})")
+        raise typer.Exit(UNREACHABLE) from refusal
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    sys.exit(_exit_code(sys.argv[1:] if arguments is None else arguments))
+
+
+def _exit_code(arguments: Sequence[str]) -> int:
+    try:
+        answer: Any = app(list(arguments), prog_name="almanac", standalone_mode=False)
+    except TyperException as error:
+        complain(error.format_message())
+        return error.exit_code
+    except typer.Abort:
+        complain("Nothing was done.")
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Who read our output has left; nothing more may be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return answer if isinstance(answer, int) else 0

@@ -23,12 +23,15 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain.run import Advanced, Folded, Origin, Run, RunState, advance, note
+from domain import collision
+from domain.run import Advanced, Origin, Run, RunState, advance, note, seize
 from domain.schedule import CollisionPolicy
 from domain.values import Value
 
 FIRST_RETRY = timedelta(seconds=30)
 LAST_RETRY = timedelta(seconds=300)
+MISSED_HEARTBEATS = 6
+"""So many in a row and a worker is taken for lost."""
 
 
 class Launch(Value):
@@ -61,6 +64,8 @@ class LaneEntry(Value):
 
 class Lane(Value):
     holder: LaneEntry | None = None
+    in_doubt_until: datetime | None = None
+    """Set when the holder was lost: its work may still be going on, so it keeps the lane until then."""
     waiting: tuple[LaneEntry, ...] = ()
     arrivals: int = 0
 
@@ -99,14 +104,36 @@ def released(lane: Lane, run_id: str, now: datetime) -> LaneDecision:
     """The holder has ended. The end of any other run changes nothing."""
     if lane.holder is None or lane.holder.run.run_id != run_id:
         return LaneDecision(lane=lane)
-    return tick(lane.model_copy(update={"holder": None}), now)
+    return tick(lane.model_copy(update={"holder": None, "in_doubt_until": None}), now)
+
+
+def lost(lane: Lane, now: datetime) -> LaneDecision:
+    """The holder's workflow was ended from outside, so nobody can say what its work did or does. The lane stays
+    held, in doubt, for as long as a lost execution can go on: until its worker is told to stop it."""
+    assert lane.holder is not None
+    message = "Its workflow was ended from outside, so nobody can say whether its work happened."
+    ended = advance(
+        seize(lane.holder.run), RunState.UNKNOWN, now, kind="finished", reason="instance_lost", message=message
+    )
+    until = now + fence(lane.holder.launch.heartbeat_seconds)
+    holder = lane.holder.model_copy(update={"run": ended.run})
+    return LaneDecision(lane=lane.model_copy(update={"holder": holder, "in_doubt_until": until}), changes=(ended,))
+
+
+def fence(heartbeat_seconds: int) -> timedelta:
+    """How long after its last sign of life an execution may still go on: a worker that can't report stops its own
+    executions before its missed heartbeats are counted as a loss; one more is the margin."""
+    return timedelta(seconds=heartbeat_seconds * (MISSED_HEARTBEATS + 1))
 
 
 def tick(lane: Lane, now: datetime) -> LaneDecision:
-    """Time has passed: what is no longer worth starting ends, and a free lane goes to whoever is next."""
+    """Time has passed: what is no longer worth starting ends, doubt about a lost holder is over, and a free lane
+    goes to whoever is next."""
+    if lane.in_doubt_until is not None and lane.in_doubt_until <= now:
+        lane = lane.model_copy(update={"holder": None, "in_doubt_until": None})
     expired = tuple(entry for entry in lane.waiting if entry.run.start_by is not None and entry.run.start_by <= now)
     message = "It waited for the lane until it was no longer worth starting."
-    ended = tuple(_skip(entry.run, now, "expired", message) for entry in expired)
+    ended = tuple(collision.skipped(entry.run, now, "expired", message) for entry in expired)
     lane = _without(lane, expired)
     if lane.holder is not None:
         after = _retry(lane, now)
@@ -126,14 +153,24 @@ def withdrawn(
         for entry in lane.waiting
         if entry.run.schedule_id == schedule_id and (entry.is_occurrence or not only_occurrences)
     )
-    changes = tuple(_skip(entry.run, now, reason, message) for entry in dropped)
+    changes = tuple(collision.skipped(entry.run, now, reason, message) for entry in dropped)
     return LaneDecision(lane=_without(lane, dropped), changes=changes)
+
+
+def dropped(lane: Lane, run_id: str, now: datetime, by: str) -> LaneDecision:
+    """A person cancels one run that waits. One that does not wait is none of the lane's business."""
+    waiting = tuple(entry for entry in lane.waiting if entry.run.run_id == run_id)
+    changes = tuple(
+        collision.skipped(entry.run, now, "operator", f"{by} cancelled it while it waited.") for entry in waiting
+    )
+    return LaneDecision(lane=_without(lane, waiting), changes=changes)
 
 
 def next_wake(lane: Lane) -> datetime | None:
     """When `tick` next has something to do, unless the holder ends or somebody arrives before."""
     times = [entry.run.start_by for entry in lane.waiting if entry.run.start_by is not None]
     times += [entry.try_at for entry in lane.waiting if entry.try_at is not None]
+    times += [lane.in_doubt_until] if lane.in_doubt_until is not None else []
     return min(times, default=None)
 
 
@@ -177,23 +214,18 @@ def _wait(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     return LaneDecision(lane=_with(lane, entry.model_copy(update={"run": waiting.run})), changes=(waiting,))
 
 
-def _skip(run: Run, now: datetime, reason: str, message: str, *, stands_in: str | None = None) -> Advanced:
-    return advance(run, RunState.SKIPPED, now, kind="finished", reason=reason, message=message, stands_in=stands_in)
-
-
 def _refuse(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     own = next((e for e in _all(lane) if e.run.schedule_id == entry.run.schedule_id), None)
     if own is not None:
         message = f"The schedule's run {own.run.run_id} was still {own.run.state}."
-        return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+        return LaneDecision(lane=lane, changes=(collision.skipped(entry.run, now, "overlap", message),))
     assert lane.holder is not None
     message = f"The lane of {entry.run.target} was held by {lane.holder.run.run_id}."
-    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "busy", message),))
+    return LaneDecision(lane=lane, changes=(collision.skipped(entry.run, now, "busy", message),))
 
 
 def _replace(lane: Lane, older: LaneEntry, newer: LaneEntry, now: datetime) -> LaneDecision:
-    message = f"The newer {newer.run.run_id} took its place."
-    ended = _skip(older.run, now, "superseded", message, stands_in=newer.run.run_id)
+    ended = collision.superseded(older.run, newer.run, now)
     waits = _wait(_without(lane, (older,)), newer, now)
     return waits.model_copy(update={"changes": (ended, *waits.changes)})
 
@@ -203,16 +235,11 @@ def _wait_for_retry(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision
 
 
 def _give_way(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
-    message = f"The older {first.run.run_id} was still being retried."
-    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+    return LaneDecision(lane=lane, changes=(collision.gave_way(first.run, entry.run, now),))
 
 
 def _fold(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
-    count = first.run.folded.count if first.run.folded else 1
-    folded = Folded(first=first.run.reference_time, newest=entry.run.reference_time, count=count + 1)
-    message = f"It now stands for {folded.count} occurrences."
-    kept = note(first.run, "folded", now, message, data={"folded_run": entry.run.run_id}, folded=folded)
-    ended = _skip(entry.run, now, "coalesced", f"Folded into {first.run.run_id}.", stands_in=first.run.run_id)
+    kept, ended = collision.folded(first.run, entry.run, now)
     return LaneDecision(lane=_with(lane, first.model_copy(update={"run": kept.run})), changes=(kept, ended))
 
 

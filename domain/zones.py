@@ -7,7 +7,7 @@ switches that search path off so that any other code in the process reads the sa
 from __future__ import annotations
 
 import zoneinfo
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -17,8 +17,9 @@ from importlib import resources
 import tzdata  # type: ignore[import-untyped]  # a package of data files, without types
 
 from domain import tzif
+from domain.calm_days import Calm, calm_runs
 from domain.errors import Invalid
-from domain.wall_clock import Calm, Jump, Piece, calm_runs, cut
+from domain.wall_clock import Jump, Piece, cut
 from domain.zone_names import check_name
 
 LAST_YEAR = 2200

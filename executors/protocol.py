@@ -63,6 +63,8 @@ class Execution(Value):
     folder: Path
     """The run folder, already bound to the run."""
     timeout_seconds: int
+    reference_time: datetime | None = None
+    """The run's frozen reference time, which a Run now has where it has no occurrence."""
 
 
 class Outcome(Value):

@@ -8,9 +8,9 @@ import signal
 import sys
 
 from pydantic import ValidationError
-from readmodel.database import Database
 from temporalio.client import Client
 
+from readmodel.database import Database
 from worker import wiring
 from worker.settings import WorkerSettings
 
@@ -27,7 +27,7 @@ async def serve(settings: WorkerSettings) -> None:
     if client is None:
         return
     database = Database(settings.database_url)
-    entities, slots = wiring.workers(client, database, settings)
+    entities, slots = wiring.workers(client, database, wiring.executors(database), settings)
     try:
         async with entities, slots:
             log.info("worker.ready slots=%d name=%s", settings.max_concurrent_runs, settings.worker_name)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from executors.pipeline import PipelineExecutor
-from executors.registry import Registry
-from readmodel.claims import Claims
-from readmodel.database import Database
-from readmodel.pipelines import Pipelines
-from readmodel.projection import Projector
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import PollerBehaviorAutoscaling, Worker, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import SandboxImportNotificationPolicy
 
+from activities.catalogue import Catalogue
 from activities.executions import ExecutionActivities
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
 from activities.watching import WatchingActivities
 from domain import messages
+from executors.pipeline import PipelineExecutor
+from executors.registry import Registry, installed
+from readmodel.claims import Claims
+from readmodel.database import Database
+from readmodel.pipelines import Pipelines
+from readmodel.projection import Projector
 from worker.settings import WorkerSettings
 from workflows.lane import LaneWorkflow
 from workflows.run import RunWorkflow
@@ -45,7 +46,11 @@ async def connect(settings: WorkerSettings) -> Client:
     )
 
 
-def workers(client: Client, database: Database, settings: WorkerSettings) -> tuple[Worker, Worker]:
+def executors(database: Database) -> Registry:
+    return installed([PipelineExecutor(Catalogue(Pipelines(database)))])
+
+
+def workers(client: Client, database: Database, executors: Registry, settings: WorkerSettings) -> tuple[Worker, Worker]:
     """One for workflows and their short activities, one whose slots are the executions."""
     projector = Projector(database)
     planning = PlanningActivities(heartbeat_seconds=settings.heartbeat_interval_seconds)
@@ -54,7 +59,7 @@ def workers(client: Client, database: Database, settings: WorkerSettings) -> tup
     watching = WatchingActivities(client)
     executions = ExecutionActivities(
         client=client,
-        executors=Registry([PipelineExecutor(Pipelines(database))]),
+        executors=executors,
         claims=Claims(database),
         storage=settings.storage,
         worker=settings.worker_name,

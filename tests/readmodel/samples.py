@@ -31,6 +31,7 @@ def schedule_view(schedule_id: str, *, name: str | None = None, seq: int = 1, **
         condition=Condition.ACTIVE,
         paused=False,
         blocked=None,
+        acknowledgement=None,
         next_due_at=T0,
         upcoming=(Occurrence(at=T0, nominal=(datetime(2027, 3, 14, 3, 0),), kind="ordinary"),),  # noqa: DTZ001
         tzdata_version="2026f",

@@ -1,0 +1,61 @@
+"""Puts the API together. It starts whatever is down and serves again when it is back, without a restart."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from activities.catalogue import Catalogue
+from api import openapi, pipelines, places, problems, runs, schedules
+from api.parts import Parts
+from api.settings import Settings
+from api.temporal import ScheduleWorkflows
+from api.token import RequireToken, read_token
+from api.writing import ScheduleWriter
+from executors.pipeline import PipelineExecutor
+from executors.registry import installed
+from readmodel.database import Database
+from readmodel.names import Names
+from readmodel.pipelines import Pipelines
+from readmodel.queries import Queries
+from readmodel.workspaces import Workspaces
+
+
+def create(settings: Settings) -> FastAPI:
+    """The API under these settings. Raises TokenUnusable when its token can't be read, or others can read it."""
+    token = read_token(settings.token_file)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        database = Database(settings.database_url)
+        app.state.parts = await _parts(settings, database)
+        yield
+        await database.close()
+
+    app = FastAPI(
+        title="Almanac",
+        version="1",
+        summary="A durable scheduler on Temporal.",
+        description=openapi.DESCRIPTION,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    for part in (schedules, runs, pipelines, places):
+        app.include_router(part.router)
+    problems.install(app)
+    openapi.install(app)
+    app.add_middleware(RequireToken, token=token)
+    app.add_middleware(problems.LastResort)
+    return app
+
+
+async def _parts(settings: Settings, database: Database) -> Parts:
+    queries, pipelines = Queries(database), Pipelines(database)
+    workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
+    executors = installed([PipelineExecutor(Catalogue(pipelines))])
+    writer = ScheduleWriter(database, queries, Names(database), workflows, executors, settings)
+    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer)

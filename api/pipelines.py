@@ -1,0 +1,77 @@
+"""Pipelines over REST. Names have slashes, so a name is all that follows `pipelines/`; the only POST is a release,
+which ends in `/release`, so that no path means two things."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import Field
+
+from api.bodies import body_as, describe, optional_body_as
+from api.parts import OPERATOR, PartsOf, Search, WorkspaceName
+from domain import pipeline
+from domain.errors import Invalid, NotFound
+from domain.pipeline import PipelineDefinition, PipelineView
+from domain.values import Value
+from readmodel.paging import LARGEST_PAGE, Page
+
+router = APIRouter(prefix="/api/v1/workspaces/{workspace}/pipelines", tags=["pipelines"])
+
+
+class ReleaseRequest(Value):
+    expected_sha256: str | None = None
+    """The `draft_sha256` that was looked at; 409 when the draft is another by now."""
+
+
+class PipelineFilter(Value):
+    limit: int = Field(default=50, ge=1, le=LARGEST_PAGE)
+    cursor: Search | None = Field(default=None, description="The `next_cursor` of the page before.")
+
+
+@router.get("")
+async def list_pipelines(
+    parts: PartsOf, workspace: WorkspaceName, asked: Annotated[PipelineFilter, Query()]
+) -> Page[PipelineView]:
+    """Pipelines by name, a page at a time."""
+    return await parts.pipelines.page(workspace, cursor=asked.cursor, limit=asked.limit)
+
+
+@router.get("/{name:path}")
+async def read_pipeline(parts: PartsOf, workspace: WorkspaceName, name: str) -> PipelineView:
+    """A pipeline: its draft, its released versions and which of them is current."""
+    return await parts.pipelines.get(workspace, _known(name))
+
+
+@router.put("/{name:path}", openapi_extra=describe(PipelineDefinition))
+async def save_pipeline(
+    parts: PartsOf,
+    workspace: WorkspaceName,
+    name: str,
+    definition: Annotated[PipelineDefinition, Depends(body_as(PipelineDefinition))],
+) -> PipelineView:
+    """Saves the draft, which nothing runs until it is released. The same body again changes nothing."""
+    if definition.name != name:
+        raise Invalid(
+            "request.name_mismatch", f"The path names '{name[:60]}' and the body another pipeline.", field="name"
+        )
+    return await parts.pipelines.save(workspace, definition, OPERATOR)
+
+
+@router.post("/{name:path}/release", openapi_extra=describe(ReleaseRequest, required=False))
+async def release_pipeline(
+    parts: PartsOf,
+    workspace: WorkspaceName,
+    name: str,
+    body: Annotated[ReleaseRequest | None, Depends(optional_body_as(ReleaseRequest))],
+) -> PipelineView:
+    """Makes the draft an immutable version and the current one. A draft that already is changes nothing."""
+    expected = body.expected_sha256 if body else None
+    return await parts.pipelines.release(workspace, _known(name), OPERATOR, expected_sha256=expected)
+
+
+def _known(name: str) -> str:
+    """Spares the database what can't be a name."""
+    if not pipeline.NAME.fullmatch(name):
+        raise NotFound("pipeline.not_found", "There is no such pipeline in this workspace.")
+    return name

@@ -1,0 +1,72 @@
+"""What is not about one thing in a workspace: workspaces themselves, the preview of a pattern, and health."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from api.parts import PartsOf, Search
+from api.problems import problem
+from domain.errors import Unavailable
+from domain.preview import Preview, preview
+from domain.values import Value
+from readmodel.workspaces import Workspace
+
+router = APIRouter()
+
+
+class PreviewRequest(Value):
+    cron: Search = Field(
+        description="Five fields: minute hour day-of-month month day-of-week.", examples=["0 9 * * 1-5"]
+    )
+    timezone: Search = Field(description="IANA zone id or `UTC`.", examples=["Europe/Berlin"])
+    count: int = Field(default=5, ge=1, le=100, description="How many occurrences.")
+
+
+class Alive(Value):
+    status: Literal["alive"] = "alive"
+
+
+class Ready(Value):
+    database: Literal["ready"] = "ready"
+    temporal: Literal["ready"] = "ready"
+
+
+@router.put("/api/v1/workspaces/{workspace}", tags=["workspaces"])
+async def ensure_workspace(parts: PartsOf, workspace: str) -> Workspace:
+    """Makes a workspace, unless it is there. `default` needs no making."""
+    return await parts.workspaces.ensure(workspace)
+
+
+@router.get("/api/v1/preview", tags=["preview"])
+async def preview_pattern(asked: Annotated[PreviewRequest, Query()]) -> Preview:
+    """When a pattern is due, from now on: local time, offset, instant, the local time that was meant, and what the
+    rule did about the zone's changes. Nothing is saved."""
+    return await asyncio.to_thread(preview, asked.cron, asked.timezone, datetime.now(UTC), asked.count)
+
+
+@router.get("/healthz", tags=["health"])
+async def alive() -> Alive:
+    """The process answers; open to all."""
+    return Alive()
+
+
+@router.get("/readyz", tags=["health"], response_model=Ready)
+async def ready(parts: PartsOf) -> Ready | JSONResponse:
+    """Whether the database and Temporal answer; 503 names what does not. Open to all."""
+    database, temporal = await asyncio.gather(parts.database.healthy(), parts.workflows.healthy())
+    states = {"database": _word(database), "temporal": _word(temporal)}
+    silent = [name for name, state in states.items() if state != "ready"]
+    if not silent:
+        return Ready()
+    said = f"No answer from: {', '.join(silent)}. Requests that need it are refused until it is back."
+    return problem(Unavailable("api.not_ready", said, **states))
+
+
+def _word(healthy: bool) -> str:
+    return "ready" if healthy else "unavailable"

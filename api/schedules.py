@@ -1,0 +1,194 @@
+"""Schedules over REST."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from pydantic import Field
+
+from api.bodies import body_as, describe, optional_body_as
+from api.parts import OPERATOR, IdempotencyKey, Key, PartsOf, ScheduleId, Search, WorkspaceName
+from api.writing import Act
+from domain.errors import Invalid
+from domain.run import Run
+from domain.schedule import Condition, ScheduleDefinition, ScheduleView
+from domain.values import Value
+from readmodel.paging import LARGEST_PAGE, Page
+
+router = APIRouter(prefix="/api/v1/workspaces/{workspace}/schedules", tags=["schedules"])
+
+ENTITY_TAG = re.compile(r'"([0-9]{1,15})"')
+
+
+class ScheduleReplacement(ScheduleDefinition):
+    """A whole definition, and the revision that it replaces unless `If-Match` says it."""
+
+    revision: int | None = Field(default=None, ge=1)
+
+
+class RunNowRequest(Value):
+    key: Key | None = None
+    """In place of the header `Idempotency-Key`."""
+
+
+class ScheduleFilter(Value):
+    condition: Condition | None = Field(default=None, description="Only schedules in this condition.")
+    q: Search = Field(default="", description="Only schedules whose name has this in it, in any case.")
+    target: Search | None = Field(default=None, description="Only schedules that run this, such as `pipeline:backup`.")
+    limit: int = Field(default=50, ge=1, le=LARGEST_PAGE)
+    cursor: Search | None = Field(default=None, description="The `next_cursor` of the page before.")
+
+
+@router.post("", status_code=201, openapi_extra=describe(ScheduleDefinition))
+async def create_schedule(
+    parts: PartsOf,
+    workspace: WorkspaceName,
+    definition: Annotated[ScheduleDefinition, Depends(body_as(ScheduleDefinition))],
+    request: Request,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> ScheduleView:
+    """Creates a schedule, which is active at once. `Location` is its address, `ETag` its revision."""
+    view = await parts.writer.create(workspace, definition, by=OPERATOR, key=idempotency_key, now=datetime.now(UTC))
+    response.headers["Location"] = request.url_for(
+        "read_schedule", workspace=workspace, schedule_id=view.schedule_id
+    ).path
+    return _tagged(view, response)
+
+
+@router.get("")
+async def list_schedules(
+    parts: PartsOf, workspace: WorkspaceName, asked: Annotated[ScheduleFilter, Query()]
+) -> Page[ScheduleView]:
+    """Schedules by name, a page at a time."""
+    return await parts.queries.schedules(
+        workspace,
+        conditions=(asked.condition,) if asked.condition else (),
+        search=asked.q,
+        target=asked.target,
+        cursor=asked.cursor,
+        limit=asked.limit,
+    )
+
+
+@router.get("/{schedule_id}")
+async def read_schedule(
+    parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
+) -> ScheduleView:
+    """A schedule with its condition, its open runs and what comes next. `ETag` is its revision."""
+    return _tagged(await parts.queries.schedule(workspace, schedule_id), response)
+
+
+@router.put("/{schedule_id}", openapi_extra=describe(ScheduleReplacement))
+async def replace_schedule(
+    parts: PartsOf,
+    workspace: WorkspaceName,
+    schedule_id: ScheduleId,
+    body: Annotated[ScheduleReplacement, Depends(body_as(ScheduleReplacement))],
+    response: Response,
+    if_match: Annotated[str | None, Header(description="The `ETag` of what is replaced.")] = None,
+) -> ScheduleView:
+    """Replaces the whole definition: a field left out gets its default. Needs the revision that was read, in
+    `If-Match` or in the body; 409 `schedule.revision_conflict` when somebody changed it in between."""
+    view = await parts.writer.replace(
+        workspace,
+        schedule_id,
+        ScheduleDefinition.model_validate(body.model_dump(exclude={"revision"})),
+        expected_revision=_expected(body.revision, if_match),
+        by=OPERATOR,
+        now=datetime.now(UTC),
+    )
+    return _tagged(view, response)
+
+
+@router.delete("/{schedule_id}", status_code=204)
+async def delete_schedule(parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId) -> None:
+    """Deletes a schedule. What it has waiting ends `skipped`; what runs goes on; its runs stay readable."""
+    await parts.writer.act(workspace, schedule_id, Act.DELETE, by=OPERATOR)
+
+
+@router.post("/{schedule_id}/pause")
+async def pause_schedule(
+    parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
+) -> ScheduleView:
+    """Fires nothing until resumed. What is waiting ends `skipped`; what runs goes on."""
+    return _tagged(await parts.writer.act(workspace, schedule_id, Act.PAUSE, by=OPERATOR), response)
+
+
+@router.post("/{schedule_id}/resume")
+async def resume_schedule(
+    parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
+) -> ScheduleView:
+    """Fires again, from now on: paused time is never missed. A block stays."""
+    return _tagged(await parts.writer.act(workspace, schedule_id, Act.RESUME, by=OPERATOR), response)
+
+
+@router.post("/{schedule_id}/unblock")
+async def unblock_schedule(
+    parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
+) -> ScheduleView:
+    """Fires again, from now on, once the payload is found right; else 400 with what is wrong with it."""
+    return _tagged(await parts.writer.act(workspace, schedule_id, Act.UNBLOCK, by=OPERATOR), response)
+
+
+@router.post("/{schedule_id}/replan")
+async def replan_schedule(
+    parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
+) -> ScheduleView:
+    """Computes what comes next anew, after a release of the zone data. Nothing is missed and nothing repeated."""
+    return _tagged(await parts.writer.act(workspace, schedule_id, Act.REPLAN, by=OPERATOR), response)
+
+
+@router.post("/{schedule_id}/run-now", status_code=202, openapi_extra=describe(RunNowRequest, required=False))
+async def run_schedule_now(
+    parts: PartsOf,
+    workspace: WorkspaceName,
+    schedule_id: ScheduleId,
+    body: Annotated[RunNowRequest | None, Depends(optional_body_as(RunNowRequest))],
+    request: Request,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> Run:
+    """Asks for a run now; its reference time is the request's. Allowed while paused; 409 `schedule.blocked` while
+    blocked, 409 `schedule.run.overlap` while a run of it is active. The same key is the same run."""
+    key = _one_key(idempotency_key, body.key if body else None)
+    run = await parts.writer.run_now(workspace, schedule_id, by=OPERATOR, key=key)
+    response.headers["Location"] = request.url_for("read_run", workspace=workspace, run_id=run.run_id).path
+    return run
+
+
+def _tagged(view: ScheduleView, response: Response) -> ScheduleView:
+    response.headers["ETag"] = f'"{view.revision}"'
+    return view
+
+
+def _expected(revision: int | None, if_match: str | None) -> int:
+    if if_match is None:
+        if revision is None:
+            raise Invalid(
+                "request.field_missing",
+                "The revision that this replaces is missing.",
+                field="revision",
+                hint="Send the revision you read, in the body or as If-Match.",
+            )
+        return revision
+    tag = ENTITY_TAG.fullmatch(if_match.strip())
+    if tag is None:
+        raise Invalid(
+            "request.if_match_invalid",
+            "If-Match is not the ETag of a schedule.",
+            field="If-Match",
+            hint='It is the revision in double quotes, such as "3".',
+        )
+    if revision not in (None, int(tag[1])):
+        raise Invalid("request.revision_ambiguous", "If-Match and the body name different revisions.", field="revision")
+    return int(tag[1])
+
+
+def _one_key(header: str | None, body: str | None) -> str | None:
+    if header is not None and body not in (None, header):
+        raise Invalid("request.key_ambiguous", "The header and the body name different keys.", field="key")
+    return header or body

@@ -1,0 +1,27 @@
+"""What the API is told by its environment; the only place that reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Each field is the environment variable of that name, prefixed by `ALMANAC_`."""
+
+    model_config = SettingsConfigDict(env_prefix="ALMANAC_", frozen=True)
+
+    database_url: str
+    """postgresql+asyncpg://…"""
+    temporal_address: str = "127.0.0.1:7233"
+    temporal_namespace: str = "almanac"
+    token_file: Path
+    """The one bearer token, in a file that only its owner may read."""
+    api_host: str = "127.0.0.1"
+    api_port: int = Field(default=8400, ge=0, le=65_535)
+    min_interval_seconds: int = Field(default=300, ge=0)
+    """Two occurrences of a schedule may not be closer than this in the 14 days after it is saved."""
+    max_schedules_per_workspace: int = Field(default=100, ge=1, le=100_000)
+    max_body_bytes: int = Field(default=1_000_000, ge=1_000)

@@ -1,0 +1,177 @@
+"""Changes of schedules: check what can be checked, let the workflow decide, then mirror what it decided.
+
+The workflow's answer carries the changes that the mirror may not have seen. Mirroring them here, before the answer
+goes out, is what makes a write visible in the very next read; the workflow sends them again by itself, so an outage
+of the database in between loses nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from api.settings import Settings
+from api.temporal import ScheduleWorkflows
+from domain import cron, names, occurrences, zones
+from domain.errors import AlmanacError, Unavailable
+from domain.events import Event
+from domain.messages import (
+    DELETE_UPDATE,
+    PAUSE_UPDATE,
+    REPLAN_UPDATE,
+    RESUME_UPDATE,
+    UNBLOCK_UPDATE,
+    CreateSchedule,
+    ReviseSchedule,
+    RunNow,
+)
+from domain.run import Run
+from domain.schedule import ScheduleDefinition, ScheduleView
+from executors.registry import Registry
+from readmodel import audit
+from readmodel.database import Database
+from readmodel.names import Names, name_key
+from readmodel.projection import project
+from readmodel.queries import Queries
+
+ID_BYTES = 12
+
+
+class Act(StrEnum):
+    """What a person does to a schedule as a whole; the value is the act's name on the wire and in the audit."""
+
+    PAUSE = PAUSE_UPDATE
+    RESUME = RESUME_UPDATE
+    UNBLOCK = UNBLOCK_UPDATE
+    DELETE = DELETE_UPDATE
+    REPLAN = REPLAN_UPDATE
+
+
+@dataclass(frozen=True)
+class ScheduleWriter:
+    """Every method raises domain.errors refusals, after which nothing was changed; only of an Unavailable nobody
+    knows."""
+
+    database: Database
+    queries: Queries
+    reservations: Names
+    workflows: ScheduleWorkflows
+    executors: Registry
+    settings: Settings
+
+    async def create(
+        self, workspace: str, definition: ScheduleDefinition, *, by: str, key: str | None, now: datetime
+    ) -> ScheduleView:
+        """The same `key` is the same schedule."""
+        definition, target = await self._checked(workspace, definition, now)
+        schedule_id = new_schedule_id(workspace, key)
+        command = CreateSchedule(definition=definition, target=target, by=by)
+        async with self._reserved(workspace, definition.name, schedule_id):
+            answer = await self.workflows.create(workspace, schedule_id, command)
+        return await self._mirrored(answer.schedule, answer.events, "create", by)
+
+    async def replace(
+        self,
+        workspace: str,
+        schedule_id: str,
+        definition: ScheduleDefinition,
+        *,
+        expected_revision: int,
+        by: str,
+        now: datetime,
+    ) -> ScheduleView:
+        """Refused with Conflict `schedule.revision_conflict` where somebody changed it in between."""
+        before = await self.queries.schedule(workspace, schedule_id)
+        definition, target = await self._checked(workspace, definition, now)
+        command = ReviseSchedule(definition=definition, target=target, expected_revision=expected_revision, by=by)
+        async with self._reserved(workspace, definition.name, schedule_id):
+            answer = await self.workflows.revise(workspace, schedule_id, command)
+        view = await self._mirrored(answer.schedule, answer.events, "revise", by)
+        if name_key(before.definition.name) != name_key(definition.name):
+            await self.reservations.release(workspace, before.definition.name, schedule_id)
+        return view
+
+    async def act(self, workspace: str, schedule_id: str, act: Act, *, by: str) -> ScheduleView:
+        """An unblock is refused with Invalid while the payload is still not right."""
+        if act is Act.UNBLOCK:
+            blocked = await self.queries.schedule(workspace, schedule_id)
+            await self._target(workspace, blocked.definition)
+        answer = await self.workflows.act(workspace, schedule_id, act.value, by)
+        return await self._mirrored(answer.schedule, answer.events, act.value, by)
+
+    async def run_now(self, workspace: str, schedule_id: str, *, by: str, key: str | None) -> Run:
+        """The same `key` is the same run."""
+        command = RunNow(key=key or secrets.token_hex(16), by=by)
+        answer = await self.workflows.run_now(workspace, schedule_id, command)
+        run = answer.run
+        subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
+        await self._mirror(workspace, answer.events, "run_now", by, subjects, run.schedule_revision)
+        return run
+
+    async def _checked(
+        self, workspace: str, definition: ScheduleDefinition, now: datetime
+    ) -> tuple[ScheduleDefinition, str]:
+        """The definition as it will be kept, and its target."""
+        names.check(definition.name)
+        pattern = cron.parse(definition.cron)
+        zone = zones.load(definition.timezone)
+        occurrences.check_interval(pattern, zone, now, self.settings.min_interval_seconds)
+        return definition.model_copy(update={"cron": pattern.text}), await self._target(workspace, definition)
+
+    async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
+        executor = self.executors.for_save(definition.executor)
+        return await executor.validate(workspace, definition.payload)
+
+    @asynccontextmanager
+    async def _reserved(self, workspace: str, name: str, schedule_id: str) -> AsyncIterator[None]:
+        """Keeps the name while the workflow decides. A refusal gives it up; when nobody knows, it lapses by itself."""
+        most = self.settings.max_schedules_per_workspace
+        await self.reservations.reserve(workspace, name, schedule_id, max_schedules=most)
+        try:
+            yield
+        except Unavailable:
+            raise
+        except AlmanacError:
+            # Where it already is the name of a living schedule, that schedule's own row keeps it.
+            await self.reservations.release(workspace, name, schedule_id)
+            raise
+
+    async def _mirrored(self, view: ScheduleView, events: Sequence[Event], action: str, by: str) -> ScheduleView:
+        subjects = {"schedule_id": view.schedule_id}
+        await self._mirror(view.workspace, events, action, by, subjects, view.revision)
+        return view
+
+    async def _mirror(
+        self,
+        workspace: str,
+        events: Sequence[Event],
+        action: str,
+        by: str,
+        subjects: dict[str, str],
+        revision: int,
+    ) -> None:
+        async with self.database.transaction() as connection:
+            await project(connection, events)
+            await audit.append(
+                connection,
+                by=by,
+                action=f"schedule.{action}",
+                workspace=workspace,
+                subjects=subjects,
+                revision=revision,
+            )
+
+
+def new_schedule_id(workspace: str, key: str | None) -> str:
+    """`s` and twelve letters and digits: by chance, or always the same for one idempotency key."""
+    if key is None:
+        material = secrets.token_bytes(ID_BYTES)
+    else:
+        material = hashlib.sha256(f"{workspace}\0{key}".encode()).digest()
+    return "s" + base64.b32encode(material).decode().lower()[:12]

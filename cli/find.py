@@ -1,0 +1,40 @@
+"""Finds the schedule that a person means: by id, else by name."""
+
+from __future__ import annotations
+
+import re
+
+from cli.client import Client, Refused
+from domain.schedule import ScheduleView
+
+SCHEDULE_ID = re.compile(r"s[a-z2-7]{12}")
+MANY = 1_000
+
+
+def schedule_named(client: Client, name: str) -> ScheduleView | None:
+    """The schedule of this name; names are the same in any case."""
+    for found in client.pages("/schedules", MANY, q=name):
+        if found["definition"]["name"].casefold() == name.casefold():
+            return ScheduleView.model_validate(found)
+    return None
+
+
+def schedule_meant(client: Client, name_or_id: str) -> ScheduleView:
+    """Raises Refused when there is none. An id wins over a name that looks like one."""
+    if SCHEDULE_ID.fullmatch(name_or_id):
+        try:
+            return ScheduleView.model_validate(client.get(f"/schedules/{name_or_id}"))
+        except Refused as refusal:
+            if refusal.code != "schedule.not_found":
+                raise
+    found = schedule_named(client, name_or_id)
+    if found is None:
+        raise Refused(
+            {
+                "status": 404,
+                "code": "schedule.not_found",
+                "detail": f"There is no schedule '{name_or_id}' in this workspace.",
+                "hint": "'almanac list' shows them all.",
+            }
+        )
+    return found

@@ -1,0 +1,199 @@
+"""Reads pipelines and schedules from YAML files: each document's `kind`, its fields, and where every line is.
+
+Scalars are read as JSON would: only `true`, `false`, `null` and numbers are special, so that `17:30`, `on` and a
+date stay the words they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+
+from domain import cron, names, pipeline, zones
+from domain.errors import AlmanacError, Invalid
+from domain.pipeline import PipelineDefinition
+from domain.reading import read
+from domain.schedule import ScheduleDefinition
+
+KINDS: dict[str, type[PipelineDefinition | ScheduleDefinition]] = {
+    "pipeline": PipelineDefinition,
+    "schedule": ScheduleDefinition,
+}
+
+SUFFIXES = frozenset({".yaml", ".yml"})
+
+Definition = PipelineDefinition | ScheduleDefinition
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a document, or one of its fields, is."""
+
+    file: Path
+    document: int
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} (document {self.document})"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One document, read and found right in itself."""
+
+    place: Place
+    node: yaml.Node
+    kind: str
+    definition: Definition
+
+    def place_of(self, field: str | None) -> Place:
+        """Where this field of it is written, or the nearest part above that is."""
+        return _place_of(self.place, self.node, field)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    place: Place
+    refusal: AlmanacError
+
+
+def read_all(paths: Iterable[Path]) -> tuple[list[Manifest], list[Mistake]]:
+    """All documents of the files, and of the YAML files anywhere below the folders; and what is wrong with others."""
+    manifests: list[Manifest] = []
+    mistakes: list[Mistake] = []
+    for path in paths:
+        for file in _files(path):
+            for found in _documents(file):
+                if isinstance(found, Mistake):
+                    mistakes.append(found)
+                else:
+                    manifests.append(found)
+    return manifests, [*mistakes, *_doubled(manifests)]
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain scalars by JSON's rules, and no key twice."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise ConstructorError(None, None, "a key is not a word", key.start_mark)
+            if key.value in seen:
+                raise ConstructorError(None, None, f"the key '{key.value}' is there twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(?:null|~|)$"), ["n", "~", ""])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^-?(?:0|[1-9][0-9]*)$"), list("-0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+][0-9]+)$"),
+    list("-0123456789"),
+)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    yield from sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+
+
+def _documents(file: Path) -> Iterator[Manifest | Mistake]:
+    number = 0
+    try:
+        loader = _Loader(file.read_text(encoding="utf-8"))
+        while loader.check_node():
+            number += 1
+            node = loader.get_node()
+            assert node is not None
+            place = Place(file, number, node.start_mark.line + 1)
+            if node.tag == "tag:yaml.org,2002:null":
+                continue
+            yield _manifest(place, node, loader.construct_document(node))
+    except (OSError, UnicodeDecodeError) as error:
+        yield Mistake(Place(file, 0, 1), Invalid("apply.file_unreadable", f"The file can't be read: {error}."))
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        # What follows a broken document can't be told from it.
+        mark = getattr(error, "problem_mark", None)
+        place = Place(file, max(number, 1), mark.line + 1 if mark else 1)
+        said = getattr(error, "problem", None) or str(error)
+        yield Mistake(place, Invalid("apply.not_yaml", f"This is not YAML as read here: {said}."))
+
+
+def _manifest(place: Place, node: yaml.Node, document: Any) -> Manifest | Mistake:
+    try:
+        kind = _kind(document)
+        fields = {key: value for key, value in document.items() if key != "kind"}
+        definition = _check(read(KINDS[kind], _json(fields)))
+        return Manifest(place, node, kind, definition)
+    except AlmanacError as refusal:
+        return Mistake(_place_of(place, node, refusal.field), refusal)
+
+
+def _kind(document: Any) -> str:
+    if not isinstance(document, dict):
+        raise Invalid("apply.not_an_object", "A document is fields with values, and this is something else.")
+    kind = document.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise Invalid("apply.kind_unknown", f"The kind is {kind!r}; known are {' and '.join(KINDS)}.", field="kind")
+    return kind
+
+
+def _json(fields: dict[Any, Any]) -> str:
+    try:
+        return json.dumps(fields, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Invalid("apply.not_json", f"A value has no form in JSON: {error}.") from error
+
+
+def _check(definition: Definition) -> Definition:
+    """What can be known without a server, so that a folder with a mistake changes nothing at all."""
+    if isinstance(definition, PipelineDefinition):
+        pipeline.check(definition)
+        return definition
+    names.check(definition.name)
+    zones.load(definition.timezone)
+    return definition.model_copy(update={"cron": cron.parse(definition.cron).text})
+
+
+def _doubled(manifests: list[Manifest]) -> Iterator[Mistake]:
+    first: dict[tuple[str, str], Manifest] = {}
+    for manifest in manifests:
+        key = (manifest.kind, manifest.definition.name.casefold())
+        earlier = first.setdefault(key, manifest)
+        if earlier is not manifest:
+            said = f"The {manifest.kind} '{manifest.definition.name}' is also at {earlier.place}."
+            yield Mistake(manifest.place_of("name"), Invalid("apply.name_duplicate", said, field="name"))
+
+
+def _place_of(place: Place, node: yaml.Node, field: str | None) -> Place:
+    line = place.line
+    for part in field.split(".") if field else ():
+        found = _child(node, part)
+        if found is None:
+            break
+        line, node = found
+    return Place(place.file, place.document, line)
+
+
+def _child(node: yaml.Node, part: str) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        pairs = ((key, value) for key, value in node.value if key.value == part)
+        return next(((key.start_mark.line + 1, value) for key, value in pairs), None)
+    if isinstance(node, yaml.SequenceNode) and part.isdecimal() and int(part) < len(node.value):
+        child = node.value[int(part)]
+        return child.start_mark.line + 1, child
+    return None

@@ -1,0 +1,186 @@
+"""How schedules, runs and occurrences look on a terminal: aligned, coloured by state, local times beside UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from cli.moments import local, relative, span, utc
+from domain.run import Run, RunState, TrailRow
+from domain.schedule import Condition, RunSummary, ScheduleView
+
+STATE_STYLES = {
+    RunState.WAITING: "yellow",
+    RunState.QUEUED: "yellow",
+    RunState.STARTING: "cyan",
+    RunState.RUNNING: "cyan",
+    RunState.SUCCEEDED: "green",
+    RunState.FAILED: "red",
+    RunState.CANCELLED: "magenta",
+    RunState.ABORTED: "magenta",
+    RunState.UNKNOWN: "bold red",
+    RunState.NOT_STARTED: "red",
+    RunState.SKIPPED: "bright_black",
+}
+
+CONDITION_STYLES = {
+    Condition.ACTIVE: "green",
+    Condition.PAUSED: "yellow",
+    Condition.BLOCKED: "bold red",
+    Condition.DELETED: "bright_black",
+}
+
+
+def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
+    if not views:
+        return Text("No schedules.")
+    table = _table("name", "condition", "next due", "", "UTC", "last run", "", "cron", "id")
+    for view in views:
+        due = view.next_due_at
+        table.add_row(
+            view.definition.name,
+            condition(view.condition),
+            local(due, view.definition.timezone) if due else Text("-"),
+            relative(due, now) if due else "",
+            utc(due) if due else "",
+            state(view.last_run) if view.last_run else Text("-"),
+            relative(view.last_run.at, now) if view.last_run else "",
+            view.definition.cron,
+            view.schedule_id,
+        )
+    return table
+
+
+def schedule(view: ScheduleView, now: datetime) -> RenderableType:
+    """One schedule: its condition, its policies, what it is doing and what comes next."""
+    facts = _facts(_schedule_facts(view, now))
+    upcoming = _table("next", "", "UTC", "rule")
+    for occurrence in view.upcoming:
+        upcoming.add_row(
+            local(occurrence.at, view.definition.timezone),
+            relative(occurrence.at, now),
+            utc(occurrence.at),
+            occurrence.kind,
+        )
+    return Group(facts, Text(), upcoming) if view.upcoming else facts
+
+
+def runs(found: Sequence[Run], now: datetime) -> RenderableType:
+    if not found:
+        return Text("No runs.")
+    table = _table("run", "schedule", "origin", "scheduled for", "UTC", "state", "", "took")
+    for run in found:
+        due = run.scheduled_for
+        table.add_row(
+            run.run_id,
+            run.schedule_name,
+            run.origin.value,
+            local(due, run.reference_zone) if due else Text("-"),
+            utc(due) if due else "",
+            state(run),
+            relative(run.changed_at, now),
+            _took(run),
+        )
+    return table
+
+
+def run(found: Run, now: datetime) -> RenderableType:
+    return _facts(_run_facts(found, now))
+
+
+def trail(rows: Sequence[TrailRow], zone_id: str) -> RenderableType:
+    if not rows:
+        return Text("The trail is empty.")
+    table = _table("no.", "at", "UTC", "what", "state", "")
+    for row in rows:
+        told = row.message or ", ".join(f"{key} {value}" for key, value in row.data.items())
+        table.add_row(str(row.seq), local(row.at, zone_id), utc(row.at), row.kind, state(row), told)
+    return table
+
+
+def preview(body: dict[str, Any], now: datetime) -> RenderableType:
+    table = _table("local time", "", "UTC", "meant for", "rule")
+    for row in body["rows"]:
+        at = datetime.fromisoformat(row["at"])
+        nominal = ", ".join(str(time).replace("T", " ")[:16] for time in row["nominal"])
+        style = "" if row["rule"] == "ordinary" else "yellow"
+        table.add_row(
+            local(at, body["zone"]), relative(at, now), utc(at), Text(nominal, style), Text(row["rule"], style)
+        )
+    words = Text.assemble((body["words"], "bold"), f"  ({body['zone']}, zone data {body['tzdata_version']})")
+    warnings = [Text(f"! {warning}", "yellow") for warning in body["warnings"]]
+    return Group(words, table, *warnings)
+
+
+def condition(value: Condition) -> Text:
+    return Text(value.value, CONDITION_STYLES[value])
+
+
+def state(of: Run | RunSummary | TrailRow) -> Text:
+    """A state with its reason, in the state's colour."""
+    words = f"{of.state.value} ({of.reason})" if of.reason else of.state.value
+    return Text(words, STATE_STYLES[of.state])
+
+
+def _table(*headers: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for header in headers:
+        table.add_column(header, no_wrap=header not in ("", "what"))
+    return table
+
+
+def _facts(facts: Iterable[tuple[str, RenderableType | None]]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bright_black", no_wrap=True)
+    table.add_column()
+    for name, value in facts:
+        if value is not None:
+            table.add_row(name, value)
+    return table
+
+
+def _schedule_facts(view: ScheduleView, now: datetime) -> Iterable[tuple[str, RenderableType | None]]:
+    definition = view.definition
+    yield "name", Text(definition.name, "bold")
+    yield "id", f"{view.schedule_id}, revision {view.revision}"
+    yield "condition", condition(view.condition)
+    if view.blocked:
+        cause = f"{view.blocked.reason}, run {view.blocked.run_id}, {relative(view.blocked.since, now)}"
+        yield "blocked by", Text(cause, "bold red")
+    yield "cron", f"{definition.cron}  {definition.timezone}, zone data {view.tzdata_version or '-'}"
+    yield "runs", f"{view.target} by {definition.executor}"
+    yield "missed", definition.missed_policy.value
+    yield "collision", f"{definition.collision_policy.value}, priority {definition.priority}"
+    for summary in view.open_runs:
+        yield "open run", Text.assemble(summary.run_id, "  ", state(summary))
+    if view.last_run:
+        last = view.last_run
+        yield "last run", Text.assemble(last.run_id, "  ", state(last), f"  {relative(last.at, now)}")
+    if view.last_missed:
+        missed = view.last_missed
+        yield "last missed", f"{missed.count}, {utc(missed.first)} to {utc(missed.last)}"
+    yield "changed", f"{relative(view.changed_at, now)} by {view.changed_by}"
+    yield "notes", definition.notes or None
+
+
+def _run_facts(found: Run, now: datetime) -> Iterable[tuple[str, RenderableType | None]]:
+    yield "run", Text(found.run_id, "bold")
+    yield "schedule", f"{found.schedule_name} ({found.schedule_id}, revision {found.schedule_revision})"
+    yield "state", state(found)
+    yield "why", found.message
+    yield "origin", found.origin.value
+    yield "reference", f"{local(found.reference_time, found.reference_zone)}  {utc(found.reference_time)}"
+    yield "recorded", f"{utc(found.recorded_at)}  {relative(found.recorded_at, now)}"
+    yield "took", _took(found) or None
+    yield "folder", found.run_folder
+    yield "execution", found.execution_id
+    yield "stands in", found.stands_in
+
+
+def _took(run: Run) -> str:
+    return span(run.ended_at - run.started_at) if run.started_at and run.ended_at else ""

@@ -1,0 +1,148 @@
+"""One command step of a run: its directory, its environment, its program and its result document.
+
+    <run folder>/work/                       where programs run; shared by the steps of the run
+    <run folder>/steps/<step>/stdout.log     and stderr.log: what the program wrote
+    <run folder>/steps/<step>/identity-1.json   whose step it is, for the program to read
+    <run folder>/steps/<step>/result-1.json     how it ended
+
+A repeated step writes stdout-2.log and so on: nothing is overwritten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from domain.pipeline import CommandStep
+from evidence import documents, durable
+from executors.process import Captured, Command, Ended, Program
+from executors.protocol import Execution
+
+LAST_LINE_CHARACTERS = 300
+LAST_LINE_BYTES = 4096
+
+
+async def run(step: CommandStep, execution: Execution) -> str | None:
+    """Runs the step; None when it succeeded, else what went wrong, in words that follow its name. When cancelled,
+    its program is stopped and the result written before CancelledError goes on."""
+    try:
+        command = await asyncio.to_thread(_command, step, execution)
+        program = Program(command)
+        try:
+            ended = await program.run()
+        except asyncio.CancelledError:
+            if program.ended is not None:
+                with contextlib.suppress(OSError):
+                    await asyncio.to_thread(_write_result, step, execution, command, program.ended)
+            raise
+        await asyncio.to_thread(_write_result, step, execution, command, ended)
+        if ended.succeeded:
+            return None
+        return await asyncio.to_thread(_failure, step, ended, command.stderr)
+    except OSError as error:
+        return f"could not write to the run folder: {error.strerror or error}"
+
+
+def _command(step: CommandStep, execution: Execution) -> Command:
+    work = execution.folder.absolute() / "work"
+    directory = execution.folder.absolute() / "steps" / step.id
+    durable.make_directory(work)
+    durable.make_directory(directory)
+    stdout, stderr = _new_logs(directory)
+    identity = documents.write(execution.folder.absolute(), execution.identity, "identity", {}, step_id=step.id)
+    return Command(
+        argv=step.command,
+        environment=_environment(step, execution, identity),
+        directory=work,
+        stdout=stdout,
+        stderr=stderr,
+        timeout_seconds=step.timeout_seconds,
+    )
+
+
+def _new_logs(directory: Path) -> tuple[Path, Path]:
+    for attempt in itertools.count(1):
+        suffix = "" if attempt == 1 else f"-{attempt}"
+        stdout, stderr = directory / f"stdout{suffix}.log", directory / f"stderr{suffix}.log"
+        try:
+            stdout.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        stderr.touch(exist_ok=False)
+        return stdout, stderr
+    raise AssertionError("the numbers never end")
+
+
+def _environment(step: CommandStep, execution: Execution, identity_file: Path) -> Mapping[str, str]:
+    """The least a program expects, then what the definition says, then what it may not change."""
+    identity = execution.identity
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.environ.get("HOME", str(execution.folder.absolute())),
+        "LANG": "C.UTF-8",
+        **step.environment,
+        "ALMANAC_RUN_ID": identity.run_id,
+        "ALMANAC_WORKSPACE": identity.workspace,
+        "ALMANAC_SCHEDULE_ID": identity.schedule_id,
+        "ALMANAC_EXECUTION_ID": identity.execution_id,
+        "ALMANAC_RUN_FOLDER": str(execution.folder.absolute()),
+        "ALMANAC_STEP_ID": step.id,
+        "ALMANAC_RUN_IDENTITY": str(identity_file),
+    }
+    for name, instant in (
+        ("ALMANAC_SCHEDULED_FOR", identity.scheduled_for),
+        ("ALMANAC_REFERENCE_TIME", execution.reference_time),
+    ):
+        if instant is not None:
+            environment[name] = _utc(instant)
+    return environment
+
+
+def _utc(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _write_result(step: CommandStep, execution: Execution, command: Command, ended: Ended) -> None:
+    body: dict[str, JsonValue] = {
+        "status": "succeeded" if ended.succeeded else "failed",
+        "stopped": ended.stopped,
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+        "problem": ended.problem,
+        "started_at": _utc(ended.started_at),
+        "completed_at": _utc(ended.ended_at),
+        "duration_seconds": round(ended.seconds, 6),
+        "stdout": _log(command.stdout, ended.stdout),
+        "stderr": _log(command.stderr, ended.stderr),
+    }
+    documents.write(execution.folder, execution.identity, "result", body, step_id=step.id)
+
+
+def _log(path: Path, captured: Captured) -> dict[str, JsonValue]:
+    return {"file": path.name, "bytes": captured.size, "bytes_left_out": captured.dropped}
+
+
+def _failure(step: CommandStep, ended: Ended, stderr: Path) -> str:
+    if ended.stopped == "timeout":
+        return f"was stopped after {step.timeout_seconds} s, its own timeout."
+    if ended.problem is not None:
+        return f"has the program '{step.command[0]}', which {ended.problem}."
+    last = _last_line(stderr)
+    return f"{ended.how}: {last}" if last else f"{ended.how}."
+
+
+def _last_line(path: Path) -> str:
+    """The last line with anything on it, fit to stand in a sentence."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LAST_LINE_BYTES))
+        text = file.read().decode(errors="replace")
+    printable = ("".join(c if c.isprintable() else " " for c in line).strip() for line in text.splitlines())
+    last = next((line for line in reversed(list(printable)) if line), "")
+    return last if len(last) <= LAST_LINE_CHARACTERS else last[: LAST_LINE_CHARACTERS - 1] + "…"

@@ -1,0 +1,63 @@
+"""The real parts that tests share: one PostgreSQL and one Temporal server for each test process."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from embedded.ports import free_port
+from embedded.postgres import PostgresServer
+from embedded.temporal_server import TemporalServer
+from readmodel import migrate
+from readmodel.database import Database
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+async def postgres(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[PostgresServer]:
+    server = PostgresServer(tmp_path_factory.mktemp("postgres"))
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture(scope="session")
+async def database(postgres: PostgresServer) -> AsyncIterator[Database]:
+    await migrate.upgrade(postgres.url)
+    database = Database(postgres.url)
+    yield database
+    await database.close()
+
+
+@pytest.fixture(scope="session")
+async def temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalServer]:
+    server = TemporalServer(
+        tmp_path_factory.mktemp("temporal"), port=free_port(), ui_port=free_port(), namespace="almanac"
+    )
+    await server.start()
+    await server.wait_ready()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture(scope="session")
+async def client(temporal: TemporalServer) -> Client:
+    return await Client.connect(temporal.address, namespace="almanac", data_converter=pydantic_data_converter)
+
+
+@pytest.fixture
+def workspace() -> str:
+    """A name nobody else uses, so that tests share the servers and nothing else."""
+    return f"w{next(_numbers)}-{uuid.uuid4().hex[:6]}"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Path:
+    return tmp_path / "storage"

@@ -1,0 +1,130 @@
+"""Schedules, lanes and runs driven through Temporal and looked at through the read model."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from temporalio.client import Client, WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
+
+from domain import ids, messages
+from domain.messages import Act, CreateSchedule, ReviseSchedule, RunNow, RunNowAnswer, ScheduleAnswer, ScheduleInput
+from domain.run import Run, RunState, TrailRow
+from domain.schedule import ScheduleDefinition, ScheduleView
+from readmodel.database import Database
+from readmodel.queries import Queries
+from tests.waiting import eventually
+from tests.workflows.probe import ProbeExecutor
+
+_ids = itertools.count(1)
+
+
+@dataclass
+class Harness:
+    client: Client
+    database: Database
+    probe: ProbeExecutor
+    workspace: str
+    environment: WorkflowEnvironment | None = None
+    created: list[str] = field(default_factory=list)
+
+    async def create(self, *, script: str = "succeed", lane: str = "a", **changes: Any) -> str:
+        schedule_id = f"s{next(_ids)}-{self.workspace}"
+        fields: dict[str, Any] = {
+            "name": schedule_id,
+            "cron": "0 0 1 1 *",
+            "timezone": "Africa/Abidjan",
+            "executor": "probe",
+            "payload": {"lane": lane, "script": script},
+        }
+        definition = ScheduleDefinition(**(fields | changes))
+        handle = await self.client.start_workflow(
+            messages.SCHEDULE_WORKFLOW,
+            ScheduleInput(workspace=self.workspace, schedule_id=schedule_id),
+            id=ids.schedule_workflow_id(self.workspace, schedule_id),
+            task_queue=messages.TASK_QUEUE,
+        )
+        request = CreateSchedule(definition=definition, target=f"probe:{lane}", by="test")
+        await handle.execute_update(messages.CREATE_UPDATE, request, result_type=ScheduleAnswer)
+        self.created.append(schedule_id)
+        return schedule_id
+
+    def handle(self, schedule_id: str) -> WorkflowHandle[Any, Any]:
+        return self.client.get_workflow_handle(ids.schedule_workflow_id(self.workspace, schedule_id))
+
+    async def act(self, schedule_id: str, update: str) -> ScheduleAnswer:
+        answer: ScheduleAnswer = await self.handle(schedule_id).execute_update(
+            update, Act(by="test"), result_type=ScheduleAnswer
+        )
+        return answer
+
+    async def revise(self, schedule_id: str, expected_revision: int = 1, **changes: Any) -> ScheduleAnswer:
+        view = await self.view(schedule_id)
+        revised = view.definition.model_copy(update=changes)
+        request = ReviseSchedule(
+            definition=revised,
+            target=f"probe:{revised.payload['lane']}",
+            expected_revision=expected_revision,
+            by="test",
+        )
+        answer: ScheduleAnswer = await self.handle(schedule_id).execute_update(
+            messages.REVISE_UPDATE, request, result_type=ScheduleAnswer
+        )
+        return answer
+
+    async def run_now(self, schedule_id: str, key: str = "k") -> Run:
+        answer: RunNowAnswer = await self.handle(schedule_id).execute_update(
+            messages.RUN_NOW_UPDATE, RunNow(key=key, by="test"), result_type=RunNowAnswer
+        )
+        return answer.run
+
+    async def signal_run_now(self, schedule_id: str, key: str = "k") -> None:
+        await self.handle(schedule_id).signal(messages.RUN_NOW_SIGNAL, RunNow(key=key, by="test"))
+
+    async def let_pass(self, time: timedelta) -> None:
+        """Only where the server's clock skips."""
+        assert self.environment is not None
+        await self.environment.sleep(time)
+
+    async def now(self) -> datetime:
+        assert self.environment is not None
+        return await self.environment.get_current_time()
+
+    async def view(self, schedule_id: str) -> ScheduleView:
+        view: ScheduleView = await self.handle(schedule_id).query("schedule", result_type=ScheduleView)
+        return view
+
+    async def mirrored(self, schedule_id: str) -> ScheduleView:
+        return await Queries(self.database).schedule(self.workspace, schedule_id)
+
+    async def runs(self, schedule_id: str) -> list[Run]:
+        """Oldest first, as the read model has them."""
+        found: list[Run] = []
+        cursor = None
+        while True:
+            page = await Queries(self.database).runs(self.workspace, schedule_id=schedule_id, limit=200, cursor=cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return found[::-1]
+
+    async def trail(self, run_id: str) -> list[TrailRow]:
+        return list(await Queries(self.database).trail(self.workspace, run_id))
+
+    async def final(self, schedule_id: str, count: int = 1, within: float = 30.0) -> list[Run]:
+        """All runs of the schedule, once there are `count` and all have ended."""
+
+        async def look() -> list[Run] | None:
+            runs = await self.runs(schedule_id)
+            return runs if len(runs) >= count and all(run.is_final for run in runs) else None
+
+        return await eventually(look, within=within, what=f"{count} ended runs of {schedule_id}")
+
+    async def in_state(self, schedule_id: str, state: RunState, within: float = 30.0) -> Run:
+        async def look() -> Run | None:
+            return next((run for run in await self.runs(schedule_id) if run.state is state), None)
+
+        return await eventually(look, within=within, what=f"a run of {schedule_id} in {state}")

@@ -1,0 +1,49 @@
+"""An executor that does as it is told, so that a test decides when and how a run ends.
+
+The payload `{"lane": "a", "script": "succeed"}` succeeds at once, `fail` fails, `hold` lasts until the test
+releases it, `raise` breaks, `refuse:<reason>` is refused when prepared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from domain.run import RunState
+from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
+
+
+class ProbeExecutor:
+    name = "probe"
+
+    def __init__(self) -> None:
+        self.executed: list[str] = []
+        self._holds: dict[str, asyncio.Event] = {}
+
+    async def validate(self, workspace: str, payload: Payload) -> str:
+        return f"probe:{payload.get('lane', 'a')}"
+
+    async def prepare(self, workspace: str, payload: Payload) -> Prepared:
+        script = str(payload.get("script", "succeed"))
+        if script.startswith("refuse:"):
+            raise Refused(script.partition(":")[2], "The test refuses it.")
+        return Prepared(
+            target=f"probe:{payload.get('lane', 'a')}", snapshot={"script": script}, folder_owner="probe", body=script
+        )
+
+    async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
+        self.executed.append(execution.identity.run_id)
+        match execution.prepared.body:
+            case "fail":
+                return Outcome(state=RunState.FAILED, reason="execution_failed", message="As told.")
+            case "raise":
+                raise RuntimeError("as told")
+            case "hold":
+                await self._hold(execution.identity.run_id).wait()
+        return Outcome(state=RunState.SUCCEEDED)
+
+    def release(self, run_id: str) -> None:
+        self._hold(run_id).set()
+
+    def _hold(self, run_id: str) -> asyncio.Event:
+        return self._holds.setdefault(run_id, asyncio.Event())
