@@ -126,6 +126,20 @@ async def test_a_database_without_tables(empty_database: Callable[[], Awaitable[
     await database.close()
 
 
+async def test_a_restart_between_two_calls_costs_no_refusal(database_url: str) -> None:
+    database, operator = Database(database_url), Database(database_url)
+    assert await Queries(database).count_schedules(WORKSPACE) == 0
+    cut_all = text(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    async with operator.reading() as connection:
+        assert True in (await connection.scalars(cut_all)).all()
+    assert await Queries(database).count_schedules(WORKSPACE) == 0
+    await database.close()
+    await operator.close()
+
+
 async def test_all_connections_taken_is_a_wait_and_no_failure(database: Database) -> None:
     async def hold() -> int:
         async with database.transaction() as connection:
