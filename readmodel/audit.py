@@ -33,28 +33,6 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def append(
-        self,
-        *,
-        by: str,
-        action: str,
-        workspace: str,
-        subjects: Mapping[str, str],
-        revision: int | None = None,
-        counts: Mapping[str, int] | None = None,
-    ) -> None:
-        """Adds a row for a write that was not to this database."""
-        async with self._database.transaction() as connection:
-            await append(
-                connection,
-                by=by,
-                action=action,
-                workspace=workspace,
-                subjects=subjects,
-                revision=revision,
-                counts=counts,
-            )
-
     async def page(self, workspace: str, *, cursor: str | None = None, limit: int = 50) -> Page[AuditRow]:
         """The newest first. Raises Invalid `page.cursor_invalid` and `page.limit_invalid`."""
         listing = f"audit/{workspace}"
