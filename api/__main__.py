@@ -48,7 +48,7 @@ def _listener(host: str, port: int) -> socket.socket:
 
 def _reason(error: OSError) -> str:
     """Without the address, which `socket.create_server` puts into the system's words."""
-    return os.strerror(error.errno) if error.errno else str(error)
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)
 
 
 def _refuse(why: str) -> int:
