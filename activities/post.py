@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import assert_never
 
-from readmodel.projection import Projector
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
@@ -18,14 +18,15 @@ from domain import ids, messages
 from domain.events import RunChanged
 from domain.lane import LaneEntry
 from domain.run import Advanced
-from domain.schedule_state import RequestLane, WithdrawFromLane
+from domain.schedule_state import Mail, ReleaseLane, RequestLane, WithdrawFromLane
 from domain.values import Value
+from readmodel.projection import Projector
 
 
 class LaneLetter(Value):
     workspace: str
     schedule_id: str
-    mail: RequestLane | WithdrawFromLane
+    mail: Mail
 
 
 class ScheduleLetter(Value):
@@ -42,10 +43,18 @@ class PostActivities:
     @activity.defn(name="almanac.tell_lane")
     async def tell_lane(self, letter: LaneLetter) -> None:
         match letter.mail:
-            case RequestLane(target=target, entry=entry):
-                await self._request(letter.workspace, target, entry)
-            case WithdrawFromLane() as withdrawal:
-                await self._withdraw(letter, withdrawal)
+            case RequestLane(lane=lane, entry=entry):
+                await self._request(letter.workspace, lane, entry)
+            case WithdrawFromLane(lane=lane, reason=reason, message=message, only_occurrences=only):
+                withdrawal = messages.LaneWithdrawal(
+                    schedule_id=letter.schedule_id, reason=reason, message=message, only_occurrences=only
+                )
+                await self._tell(letter.workspace, lane, messages.LANE_WITHDRAW_SIGNAL, withdrawal)
+            case ReleaseLane(lane=lane, run_id=run_id):
+                release = messages.LaneRelease(run_id=run_id)
+                await self._tell(letter.workspace, lane, messages.LANE_RELEASE_SIGNAL, release)
+            case _:
+                assert_never(letter.mail)
 
     @activity.defn(name="almanac.tell_schedule")
     async def tell_schedule(self, letter: ScheduleLetter) -> None:
@@ -58,31 +67,25 @@ class PostActivities:
                 raise
             await self.projector.project(tuple(RunChanged(change=change) for change in letter.changes))
 
-    async def _request(self, workspace: str, target: str, entry: LaneEntry) -> None:
+    async def _request(self, workspace: str, lane: str, entry: LaneEntry) -> None:
         await self.client.start_workflow(
             messages.LANE_WORKFLOW,
-            messages.LaneInput(workspace=workspace, target=target),
-            id=ids.lane_workflow_id(workspace, target),
+            messages.LaneInput(workspace=workspace, lane_key=lane),
+            id=ids.lane_workflow_id(workspace, lane),
             task_queue=messages.TASK_QUEUE,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             start_signal=messages.LANE_REQUEST_SIGNAL,
             start_signal_args=[messages.LaneRequest(entry=entry)],
-            search_attributes=visibility.lane(workspace, target),
-            static_summary=f"The lane of {target}",
+            search_attributes=visibility.lane(workspace, lane),
+            static_summary=f"The lane of {lane}",
         )
 
-    async def _withdraw(self, letter: LaneLetter, withdrawal: WithdrawFromLane) -> None:
-        """A lane that is gone holds nothing that could be withdrawn."""
-        handle = self.client.get_workflow_handle(ids.lane_workflow_id(letter.workspace, withdrawal.target))
-        message = messages.LaneWithdrawal(
-            schedule_id=letter.schedule_id,
-            reason=withdrawal.reason,
-            message=withdrawal.message,
-            only_occurrences=withdrawal.only_occurrences,
-        )
+    async def _tell(self, workspace: str, lane: str, signal: str, message: messages.LaneLetter) -> None:
+        """A lane that is gone holds nothing and has nobody waiting."""
+        handle = self.client.get_workflow_handle(ids.lane_workflow_id(workspace, lane))
         with suppress_not_found():
-            await handle.signal(messages.LANE_WITHDRAW_SIGNAL, message)
+            await handle.signal(signal, message)
 
 
 @contextmanager

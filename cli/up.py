@@ -33,6 +33,7 @@ def up(
     """Start Temporal, PostgreSQL, worker and API here; Ctrl-C stops them in order and keeps the data."""
     # Loading the stack takes longer than all that the other commands do.
     from embedded import stack
+    from embedded.ports import Asked
 
     console = Console(highlight=False)
     report: Report = JsonLines(console) if as_json else Board(console)
@@ -41,27 +42,20 @@ def up(
 
     async def on_ready(endpoints: Endpoints) -> None:
         for command in commands:
-            await _run(command, endpoints, report)
+            if not await _run(command, endpoints, report):
+                break
 
     try:
-        asyncio.run(
-            stack.up(
-                data,
-                report=report,
-                temporal_port=temporal_port,
-                ui_port=ui_port,
-                api_port=api_port,
-                on_ready=on_ready,
-            )
-        )
+        asyncio.run(stack.up(data, report=report, asked=Asked(temporal_port, ui_port, api_port), on_ready=on_ready))
     except AlmanacError as error:
         hint = f"; {error.hint}" if error.hint else ""
         typer.echo(f"almanac up: {error.message}{hint}", err=True)
         raise typer.Exit(1) from error
 
 
-async def _run(command: list[str], endpoints: Endpoints, report: Report) -> None:
-    """One command of this program against the stack just started. Its failure is told and stops nothing."""
+async def _run(command: list[str], endpoints: Endpoints, report: Report) -> bool:
+    """One command of this program against the stack just started: whether it succeeded. Failure is told, and the
+    stack goes on."""
     settings = {"ALMANAC_DATA": endpoints.data, "ALMANAC_API_URL": endpoints.api}
     report.note(f"almanac {' '.join(command)}")
     process = await asyncio.create_subprocess_exec(
@@ -74,3 +68,4 @@ async def _run(command: list[str], endpoints: Endpoints, report: Report) -> None
             process.terminate()
     if code != 0:
         report.note(f"almanac {command[0]} failed (exit code {code})")
+    return code == 0

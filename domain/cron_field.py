@@ -61,6 +61,7 @@ def _check_item(field: Field, item: str, text: str) -> str:
     step = _step(field, item, step_text) if slash else 1
     if base == "*":
         return "*" if step == 1 else f"*/{step}"
+    _refuse_extension(field, item, base)
     first_text, dash, last_text = base.partition("-")
     if dash:
         return _check_range(field, item, (first_text, last_text), step)
@@ -101,9 +102,7 @@ def _check_range(field: Field, item: str, ends: tuple[str, str], step: int) -> s
     if not first_text or not last_text or "-" in last_text:
         _refuse_syntax(field, item, "A range has two ends and no sign, such as `1-5`.")
     first, last = _value(field, item, first_text), _value(field, item, last_text)
-    if first_text.upper() == last_text.upper():
-        return str(first)
-    if last_text.upper() == "SUN":
+    if last_text.upper() == "SUN" and first > 0:
         last = 7
     if first > last:
         named = first_text.isalpha() and last_text.isalpha()
@@ -114,22 +113,22 @@ def _check_range(field: Field, item: str, ends: tuple[str, str], step: int) -> s
 
 
 def _refuse_reversed(field: Field, item: str, ends: tuple[int, int], step: int, *, named: bool) -> NoReturn:
+    message = f"The {field.name} range `{item}` runs backwards."
+    refuse("range_reversed", message, f"Write `{_wrapped(field, ends, step, named=named)}`.")
+
+
+def _wrapped(field: Field, ends: tuple[int, int], step: int, *, named: bool) -> str:
+    """What a backwards range means when it goes on past the end of the field: `22-2` is `22-23,0-2`."""
     first, last = ends
     top = 6 if field.names == _WEEKDAYS else field.high
-    if step == 1:
-        parts = [
-            field.spelled(low, named=named)
-            if low == high
-            else f"{field.spelled(low, named=named)}-{field.spelled(high, named=named)}"
-            for low, high in ((first, top), (field.low, last))
-            if low <= high
-        ]
-    else:
-        span = top - field.low + 1
-        values = range(first, last + span + 1, step)
-        parts = [field.spelled((value - field.low) % span + field.low, named=named) for value in values]
-    message = f"The {field.name} range `{item}` runs backwards."
-    refuse("range_reversed", message, f"Write `{','.join(parts)}`.")
+    if top == 6 and last == 0:
+        return f"{first}-7" if step == 1 else f"{first}-7/{step}"
+    size = top - field.low + 1
+    if step > 1:
+        values = [(value - field.low) % size + field.low for value in range(first, last + size + 1, step)]
+        return ",".join(field.spelled(value, named=named) for value in values)
+    runs = [[field.spelled(value, named=named) for value in run] for run in ((first, top), (field.low, last))]
+    return ",".join(low if low == high else f"{low}-{high}" for low, high in runs)
 
 
 def _value(field: Field, item: str, text: str) -> int:

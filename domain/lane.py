@@ -23,12 +23,14 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain.run import Advanced, Folded, Origin, Run, RunState, advance, note
+from domain.run import Advanced, Folded, Origin, Run, RunState, advance, note, seize
 from domain.schedule import CollisionPolicy
 from domain.values import Value
 
 FIRST_RETRY = timedelta(seconds=30)
 LAST_RETRY = timedelta(seconds=300)
+MISSED_HEARTBEATS = 6
+"""So many in a row and a worker is taken for lost."""
 
 
 class Launch(Value):
@@ -61,6 +63,8 @@ class LaneEntry(Value):
 
 class Lane(Value):
     holder: LaneEntry | None = None
+    in_doubt_until: datetime | None = None
+    """Set when the holder was lost: its work may still be going on, so it keeps the lane until then."""
     waiting: tuple[LaneEntry, ...] = ()
     arrivals: int = 0
 
@@ -99,11 +103,33 @@ def released(lane: Lane, run_id: str, now: datetime) -> LaneDecision:
     """The holder has ended. The end of any other run changes nothing."""
     if lane.holder is None or lane.holder.run.run_id != run_id:
         return LaneDecision(lane=lane)
-    return tick(lane.model_copy(update={"holder": None}), now)
+    return tick(lane.model_copy(update={"holder": None, "in_doubt_until": None}), now)
+
+
+def lost(lane: Lane, now: datetime) -> LaneDecision:
+    """The holder's workflow was ended from outside, so nobody can say what its work did or does. The lane stays
+    held, in doubt, for as long as a lost execution can go on: until its worker is told to stop it."""
+    assert lane.holder is not None
+    message = "Its workflow was ended from outside, so nobody can say whether its work happened."
+    ended = advance(
+        seize(lane.holder.run), RunState.UNKNOWN, now, kind="finished", reason="instance_lost", message=message
+    )
+    until = now + fence(lane.holder.launch.heartbeat_seconds)
+    holder = lane.holder.model_copy(update={"run": ended.run})
+    return LaneDecision(lane=lane.model_copy(update={"holder": holder, "in_doubt_until": until}), changes=(ended,))
+
+
+def fence(heartbeat_seconds: int) -> timedelta:
+    """How long after its last sign of life an execution may still go on: a worker that can't report stops its own
+    executions before its missed heartbeats are counted as a loss; one more is the margin."""
+    return timedelta(seconds=heartbeat_seconds * (MISSED_HEARTBEATS + 1))
 
 
 def tick(lane: Lane, now: datetime) -> LaneDecision:
-    """Time has passed: what is no longer worth starting ends, and a free lane goes to whoever is next."""
+    """Time has passed: what is no longer worth starting ends, doubt about a lost holder is over, and a free lane
+    goes to whoever is next."""
+    if lane.in_doubt_until is not None and lane.in_doubt_until <= now:
+        lane = lane.model_copy(update={"holder": None, "in_doubt_until": None})
     expired = tuple(entry for entry in lane.waiting if entry.run.start_by is not None and entry.run.start_by <= now)
     message = "It waited for the lane until it was no longer worth starting."
     ended = tuple(_skip(entry.run, now, "expired", message) for entry in expired)
@@ -130,10 +156,18 @@ def withdrawn(
     return LaneDecision(lane=_without(lane, dropped), changes=changes)
 
 
+def dropped(lane: Lane, run_id: str, now: datetime, by: str) -> LaneDecision:
+    """A person cancels one run that waits. One that does not wait is none of the lane's business."""
+    waiting = tuple(entry for entry in lane.waiting if entry.run.run_id == run_id)
+    changes = tuple(_skip(entry.run, now, "operator", f"{by} cancelled it while it waited.") for entry in waiting)
+    return LaneDecision(lane=_without(lane, waiting), changes=changes)
+
+
 def next_wake(lane: Lane) -> datetime | None:
     """When `tick` next has something to do, unless the holder ends or somebody arrives before."""
     times = [entry.run.start_by for entry in lane.waiting if entry.run.start_by is not None]
     times += [entry.try_at for entry in lane.waiting if entry.try_at is not None]
+    times += [lane.in_doubt_until] if lane.in_doubt_until is not None else []
     return min(times, default=None)
 
 

@@ -106,7 +106,7 @@ def _year_of(day: int) -> int:
     return date.fromordinal(day + EPOCH_ORDINAL).year
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def matcher(pattern: Pattern) -> Matcher:
     """The matcher of a pattern; its calendars are filled in as they are asked for."""
     return Matcher(pattern)

@@ -29,11 +29,14 @@ UNBLOCK_UPDATE = "unblock"
 DELETE_UPDATE = "delete"
 RUN_NOW_UPDATE = "run_now"
 REPLAN_UPDATE = "replan"
+WORKSPACE_UPDATE = "workspace"
 RUN_NOW_SIGNAL = "run_now_signal"
 RUN_REPORT_SIGNAL = "run_report"
 
 LANE_REQUEST_SIGNAL = "request"
 LANE_WITHDRAW_SIGNAL = "withdraw"
+LANE_DROP_SIGNAL = "drop"
+LANE_RELEASE_SIGNAL = "release"
 
 EXECUTION_STARTED_SIGNAL = "execution_started"
 CANCEL_RUN_SIGNAL = "cancel"
@@ -62,6 +65,12 @@ class Act(Value):
     """Updates `pause`, `resume`, `unblock`, `delete` and `replan`: the act is the update's name."""
 
     by: str
+
+
+class SetWorkspaceActive(Value):
+    """Update `workspace`: the schedule's workspace was deactivated or activated."""
+
+    active: bool
 
 
 class RunNow(Value):
@@ -97,12 +106,29 @@ class LaneRequest(Value):
 
 
 class LaneWithdrawal(Value):
-    """Signal `withdraw` to a lane: the schedule's pending runs end with this reason."""
+    """Signal `withdraw` to a lane: what the schedule has waiting there ends with this reason."""
 
     schedule_id: str
     reason: str
     message: str
     only_occurrences: bool = False
+
+
+class LaneDrop(Value):
+    """Signal `drop` to a lane: a person cancels one run that waits."""
+
+    run_id: str
+    by: str
+
+
+class LaneRelease(Value):
+    """Signal `release` to a lane: this run does not hold it any more, for its work is known to be over or a person
+    says so."""
+
+    run_id: str
+
+
+LaneLetter = LaneRequest | LaneWithdrawal | LaneDrop | LaneRelease
 
 
 class RunOrder(Value):
@@ -131,7 +157,8 @@ class LaneInput(Value):
     """The start of a lane's workflow; after a continue-as-new with what it carries over."""
 
     workspace: str
-    target: str
+    lane_key: str
+    """The target, or what a parallel schedule has instead."""
     lane: Lane = Lane()
     reports: tuple[Advanced, ...] = ()
     """What its schedules have yet to be told."""

@@ -14,6 +14,7 @@ from itertools import islice
 
 from domain.cron import Pattern
 from domain.errors import Invalid
+from domain.instants import count_instants, instants, instants_back
 from domain.matching import Matcher, matcher
 from domain.tzif import DAY
 from domain.wall_clock import Jump, Kind
@@ -25,7 +26,7 @@ _SECOND = timedelta(seconds=1)
 _ORDINARY: Kind = "ordinary"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Occurrence:
     """One instant a schedule is due.
 
@@ -37,10 +38,19 @@ class Occurrence:
     nominal: tuple[datetime, ...]
     kind: Kind
 
+    def __init__(self, at: datetime, nominal: tuple[datetime, ...], kind: Kind) -> None:
+        # Long series build millions of these, and the generated __init__ of a frozen class takes twice as long.
+        _set_at(self, at)
+        _set_nominal(self, nominal)
+        _set_kind(self, kind)
+
     @property
     def local_dates(self) -> tuple[date, ...]:
         """The local dates it belongs to: those of its nominal times, even where a gap moved the instant to the next."""
         return tuple(dict.fromkeys(nominal.date() for nominal in self.nominal))
+
+
+_set_at, _set_nominal, _set_kind = (Occurrence.__dict__[name].__set__ for name in ("at", "nominal", "kind"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +93,11 @@ def survey(pattern: Pattern, zone: Zone, after: datetime, until: datetime) -> Su
     The time it takes depends on the years and zone changes between the two, not on the number of occurrences.
     """
     matching, start, end = matcher(pattern), _seconds(after) + 1, _seconds(until)
-    count = _count(matching, zone, start, end)
+    count = count_instants(matching, zone, start, end)
     if not count:
         return None
     first = next(_iterate(matching, zone, start))
-    tail = list(islice(_instants_back(matching, zone, start, end), 2))
+    tail = list(islice(instants_back(matching, zone, start, end), 2))
     last = next(_iterate(matching, zone, tail[0]))
     previous = next(_iterate(matching, zone, tail[1])) if count > 1 else None
     return Survey(count, first, last, previous)
@@ -99,10 +109,10 @@ def closest_pair(pattern: Pattern, zone: Zone, after: datetime, days: int = 14) 
     None where fewer than two occurrences fall in that span.
     """
     matching, start = matcher(pattern), _seconds(after) + 1
-    instants = _instants(matching, zone, start, start - 1 + days * DAY)
-    earlier = next(instants, None)
+    found = instants(matching, zone, start, start - 1 + days * DAY)
+    earlier = next(found, None)
     best: tuple[int, int] | None = None
-    for later in instants:
+    for later in found:
         assert earlier is not None
         if best is None or later - earlier < best[1] - best[0]:
             best = (earlier, later)
@@ -201,47 +211,3 @@ def _nominal(matching: Matcher, jump: Jump) -> tuple[datetime, ...]:
         for day, first, stop in matching.slices(low, high)
         for delta in matching.deltas[first:stop]
     )
-
-
-def _instants(matching: Matcher, zone: Zone, start: int, end: int) -> Iterator[int]:
-    """The occurrences from `start` to `end`, both included, as Unix seconds."""
-    for piece in zone.pieces_from(start):
-        if piece.start > end:
-            return
-        if isinstance(piece, Jump):
-            if any(matching.count(*span) for span in piece.spans):
-                yield piece.start
-            continue
-        low, high = max(piece.low, start + piece.offset), min(piece.high, end + 1 + piece.offset)
-        for day, first, stop in matching.slices(low, high):
-            midnight = day * DAY - piece.offset
-            for second in matching.seconds[first:stop]:
-                yield midnight + second
-
-
-def _instants_back(matching: Matcher, zone: Zone, start: int, end: int) -> Iterator[int]:
-    """The occurrences from `end` back to `start`, both included, as Unix seconds."""
-    for piece in zone.pieces_before(end):
-        if piece.stop <= start:
-            return
-        if isinstance(piece, Jump):
-            if any(matching.count(*span) for span in piece.spans):
-                yield piece.start
-            continue
-        low, high = max(piece.low, start + piece.offset), min(piece.high, end + 1 + piece.offset)
-        for reading in matching.readings_back(low, high):
-            yield reading - piece.offset
-
-
-def _count(matching: Matcher, zone: Zone, start: int, end: int) -> int:
-    """How many occurrences there are from `start` to `end`, both included."""
-    total = 0
-    for piece in zone.pieces_from(start):
-        if piece.start > end:
-            break
-        if isinstance(piece, Jump):
-            total += any(matching.count(*span) for span in piece.spans)
-        else:
-            low, high = max(piece.low, start + piece.offset), min(piece.high, end + 1 + piece.offset)
-            total += matching.count(low, high)
-    return total

@@ -30,6 +30,13 @@ class CollisionPolicy(StrEnum):
     """The first occurrence waits and stands for the newer ones too."""
 
 
+class Admission(StrEnum):
+    SEQUENTIAL = "sequential"
+    """Takes its turn on the lane of its target."""
+    PARALLEL = "parallel"
+    """Runs beside whatever else runs on its target; its author has acknowledged the risk."""
+
+
 class Condition(StrEnum):
     ACTIVE = "active"
     PAUSED = "paused"
@@ -53,6 +60,9 @@ class ScheduleDefinition(Value):
     lateness_seconds: int = Field(default=600, ge=0, le=86_400)
     catch_up_max_age_seconds: int = Field(default=86_400, ge=0, le=31 * 86_400)
     collision_policy: CollisionPolicy = CollisionPolicy.SKIP
+    admission: Admission = Admission.SEQUENTIAL
+    acknowledged_risk: int | None = None
+    """For parallel admission: the version of the risk text that its author has read and accepts."""
     priority: int = Field(default=5, ge=1, le=9)
     """1 goes first."""
     max_start_delay_minutes: int = Field(default=1440, ge=1, le=7 * 1440)
@@ -67,6 +77,12 @@ TOUCHES_NOTHING = frozenset({"name", "notes"})
 
 TIMING = frozenset({"cron", "timezone"})
 """Fields whose edit makes the schedule recompute from now."""
+
+
+def lane_of(definition: ScheduleDefinition, target: str, schedule_id: str) -> str:
+    """Where the schedule's runs take their turn: on the lane of their target, or on one of their own, which keeps
+    them from overlapping each other and nobody else."""
+    return target if definition.admission is Admission.SEQUENTIAL else f"{target}#{schedule_id}"
 
 
 def changed_fields(old: ScheduleDefinition, new: ScheduleDefinition) -> frozenset[str]:
@@ -111,6 +127,14 @@ class Block(Value):
     since: datetime
 
 
+class Acknowledgement(Value):
+    """Who accepted the risk of parallel admission, and when, and in which wording."""
+
+    text_version: int
+    by: str
+    at: datetime
+
+
 class RunSummary(Value):
     run_id: str
     origin: Origin
@@ -143,6 +167,7 @@ class ScheduleView(Value):
     condition: Condition
     paused: bool
     blocked: Block | None
+    acknowledgement: Acknowledgement | None
     next_due_at: datetime | None
     upcoming: tuple[Occurrence, ...]
     tzdata_version: str | None

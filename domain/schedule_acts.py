@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from domain import ids
 from domain.errors import Conflict
 from domain.run import Origin, Run, RunState, record
 from domain.schedule import TIMING, TOUCHES_NOTHING, ScheduleDefinition, changed_fields
 from domain.schedule_due import due, planned_backlog
+from domain.schedule_lane import request_lane, withdraw
 from domain.schedule_state import (
     REMEMBERED_REQUESTS,
+    ReleaseLane,
     Revision,
     ScheduleState,
+    acknowledged,
     changed,
     current,
     new_run,
     recomputed,
-    request_lane,
-    withdraw,
 )
 
 
@@ -40,12 +41,17 @@ def revise(state: ScheduleState, definition: ScheduleDefinition, target: str, by
     if not edited and target == state.target:
         return state
     revised = state.but(
-        definition=definition, target=target, revision=state.revision + 1, changed_at=now, changed_by=by
+        definition=definition,
+        target=target,
+        revision=state.revision + 1,
+        changed_at=now,
+        changed_by=by,
+        acknowledgement=acknowledged(definition, state.acknowledgement, by, now),
     )
     if edited <= TOUCHES_NOTHING and target == state.target:
         return revised
     revised = withdraw(
-        revised, state.target, "schedule_edited", "The schedule was edited while it was pending.", only_occurrences=True
+        revised, now, "schedule_edited", "The schedule was edited while it was pending.", only_occurrences=True
     )
     if edited & TIMING:
         return recomputed(revised, now)
@@ -57,9 +63,7 @@ def pause(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     if state.paused:
         return state
     paused = state.but(paused=True, changed_at=now, changed_by=by)
-    return withdraw(
-        paused, state.target, "schedule_paused", "The schedule was paused while it was pending.", only_occurrences=True
-    )
+    return withdraw(paused, now, "schedule_paused", "The schedule was paused while it was waiting.")
 
 
 def resume(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
@@ -72,7 +76,16 @@ def resume(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
 def unblock(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     if state.blocked is None:
         return state
-    return recomputed(state.but(blocked=None, changed_at=now, changed_by=by), now)
+    letters: tuple[ReleaseLane, ...] = ()
+    if state.blocked_lane is not None:
+        letters = (ReleaseLane(lane=state.blocked_lane, run_id=state.blocked.run_id),)
+    freed = state.but(blocked=None, blocked_lane=None, mail=(*state.mail, *letters), changed_at=now, changed_by=by)
+    return recomputed(freed, now)
+
+
+def set_workspace_active(state: ScheduleState, active: bool) -> ScheduleState:
+    """While its workspace is inactive a schedule does nothing; what fell due meanwhile is then an outage's backlog."""
+    return state if active is state.workspace_active else state.but(workspace_active=active, plan=None)
 
 
 def replan(state: ScheduleState, now: datetime) -> ScheduleState:
@@ -85,13 +98,7 @@ def replan(state: ScheduleState, now: datetime) -> ScheduleState:
 
 def delete(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     deleted = state.but(deleted=True, plan=None, changed_at=now, changed_by=by)
-    return withdraw(
-        deleted,
-        state.target,
-        "schedule_deleted",
-        "The schedule was deleted while it was pending.",
-        only_occurrences=False,
-    )
+    return withdraw(deleted, now, "schedule_deleted", "The schedule was deleted while it was waiting.")
 
 
 def check_run_now(state: ScheduleState, key: str) -> Run | None:
@@ -107,7 +114,7 @@ def check_run_now(state: ScheduleState, key: str) -> Run | None:
             run_id=state.blocked.run_id,
         )
     if state.open_runs:
-        active = state.open_runs[0]
+        active = state.open_runs[0].run
         raise Conflict(
             "schedule.run.overlap",
             f"The schedule's run {active.run_id} is still {active.state}. Wait for its end, or cancel it.",
@@ -123,8 +130,10 @@ def known_request(state: ScheduleState, key: str) -> Run | None:
 
 def run_now(state: ScheduleState, key: str, by: str, now: datetime) -> tuple[ScheduleState, Run]:
     """Records a run at a person's or a service's request; its reference time is the request's."""
-    run = new_run(state, ids.run_now_id(state.schedule_id, key), Origin.RUN_NOW, now, reference_time=now)
-    requested = request_lane(state, record(run, by=by), current(state, now))
+    start_by = now + timedelta(minutes=state.definition.max_start_delay_minutes)
+    run_id = ids.run_now_id(state.schedule_id, key)
+    run = new_run(state, run_id, Origin.RUN_NOW, now, reference_time=now, start_by=start_by)
+    requested = request_lane(state, record(run, by=by), current(state, now), now)
     kept = (*state.requests, run)[-REMEMBERED_REQUESTS:]
     return requested.but(requests=kept), run
 

@@ -8,7 +8,8 @@ from domain import ids, missed
 from domain.planning import LookAround, Seen
 from domain.run import Missed, Origin, RunState, record
 from domain.schedule import Backlog
-from domain.schedule_state import ScheduleState, changed, in_force, new_run, request_lane
+from domain.schedule_lane import request_lane
+from domain.schedule_state import ScheduleState, changed, in_force, new_run
 
 
 def planned_backlog(state: ScheduleState, now: datetime) -> Backlog | None:
@@ -78,7 +79,7 @@ def due(state: ScheduleState, backlog: Backlog, now: datetime) -> ScheduleState:
         revision=revision,
     )
     lateness = round((now - occurrence.at).total_seconds(), 3)
-    return request_lane(state, record(run, lateness_seconds=lateness), revision)
+    return request_lane(state, record(run, lateness_seconds=lateness), revision, now)
 
 
 def _missed(state: ScheduleState, stretch: Missed, now: datetime) -> ScheduleState:

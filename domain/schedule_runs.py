@@ -4,37 +4,45 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.events import RunChanged
-from domain.run import Advanced, RunState
+from domain.run import Advanced, Run, RunState
 from domain.schedule import Block, RunSummary
-from domain.schedule_state import ScheduleState, withdraw
+from domain.schedule_lane import run_ended, withdraw
+from domain.schedule_state import ScheduleState, changed
 
 
 def run_reported(state: ScheduleState, changes: tuple[Advanced, ...], now: datetime) -> ScheduleState:
     """A run waits for its lane, or ended. Its end may block the schedule; the first cause is kept."""
     for change in changes:
-        state = _run_changed(state, change)
-        run = change.run
-        if run.blocks and state.blocked is None and not state.deleted:
-            block = Block(reason=run.reason or run.state, run_id=run.run_id, since=now)
-            state = withdraw(
-                state.but(blocked=block),
-                state.target,
-                "schedule_blocked",
-                f"The schedule was blocked by run {run.run_id} while it was pending.",
-                only_occurrences=False,
-            )
+        state = _run_changed(state, change, now)
     return state
 
 
-def _run_changed(state: ScheduleState, change: Advanced) -> ScheduleState:
+def _run_changed(state: ScheduleState, change: Advanced, now: datetime) -> ScheduleState:
+    """A report that was heard before, or that is about a run long ended, is passed on and decides nothing."""
     run = change.run
-    known = next((r for r in state.open_runs if r.run_id == run.run_id), None)
-    state = state.but(outbox=(*state.outbox, RunChanged(change=change)))
-    if known is not None and known.seq >= run.seq:
+    state = changed(state, change)
+    known = next((open_run for open_run in state.open_runs if open_run.run.run_id == run.run_id), None)
+    if known is None:
+        return _late_truth(state, run)
+    if known.run.seq >= run.seq:
         return state
-    others = tuple(r for r in state.open_runs if r.run_id != run.run_id)
+    others = tuple(open_run for open_run in state.open_runs if open_run is not known)
     if not run.is_final:
-        return state.but(open_runs=(*others, run)) if known is not None else state
-    attempted = run.state is not RunState.SKIPPED
-    return state.but(open_runs=others, last_run=RunSummary.of(run) if attempted else state.last_run)
+        return state.but(open_runs=(*others, known.model_copy(update={"run": run})))
+    if run.state is not RunState.SKIPPED:
+        state = state.but(last_run=RunSummary.of(run))
+    return run_ended(_blocked_by(state.but(open_runs=others), run, known.lane, now), run, now)
+
+
+def _late_truth(state: ScheduleState, run: Run) -> ScheduleState:
+    if state.last_run is None or state.last_run.run_id != run.run_id or state.last_run.at >= run.changed_at:
+        return state
+    return state.but(last_run=RunSummary.of(run))
+
+
+def _blocked_by(state: ScheduleState, run: Run, lane: str, now: datetime) -> ScheduleState:
+    if not run.blocks or state.blocked is not None or state.deleted:
+        return state
+    block = Block(reason=run.reason or run.state, run_id=run.run_id, since=now)
+    message = f"The schedule was blocked by run {run.run_id} while it was pending."
+    return withdraw(state.but(blocked=block, blocked_lane=lane), now, "schedule_blocked", message)

@@ -13,9 +13,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.events import Event, RunChanged, ScheduleChanged
-from domain.lane import LaneEntry, Launch
-from domain.run import Advanced, Missed, Origin, Run, RunState, hand_over
+from domain.lane import Lane, LaneEntry
+from domain.run import Advanced, Missed, Origin, Run, RunState
 from domain.schedule import (
+    Acknowledgement,
+    Admission,
     Block,
     Condition,
     OccurrencePlan,
@@ -23,6 +25,7 @@ from domain.schedule import (
     RunSummary,
     ScheduleDefinition,
     ScheduleView,
+    lane_of,
 )
 from domain.values import Value
 
@@ -31,19 +34,34 @@ REMEMBERED_REQUESTS = 200
 
 class RequestLane(Value):
     kind: Literal["request"] = "request"
-    target: str
+    lane: str
     entry: LaneEntry
 
 
 class WithdrawFromLane(Value):
     kind: Literal["withdraw"] = "withdraw"
-    target: str
+    lane: str
     reason: str
     message: str
     only_occurrences: bool
 
 
-Mail = Annotated[RequestLane | WithdrawFromLane, Field(discriminator="kind")]
+class ReleaseLane(Value):
+    """A person has looked at an unknown run and unblocked: it holds its lane no longer."""
+
+    kind: Literal["release"] = "release"
+    lane: str
+    run_id: str
+
+
+Mail = Annotated[RequestLane | WithdrawFromLane | ReleaseLane, Field(discriminator="kind")]
+
+
+class OpenRun(Value):
+    """A run that has not ended, and the lane it was sent to."""
+
+    run: Run
+    lane: str
 
 
 class Revision(Value):
@@ -69,6 +87,8 @@ class ScheduleState(Value):
     paused: bool = False
     blocked: Block | None = None
     deleted: bool = False
+    workspace_active: bool = True
+    acknowledgement: Acknowledgement | None = None
     cursor: datetime
     """Every occurrence up to here has been dealt with."""
     last_nominal: datetime | None = None
@@ -76,7 +96,11 @@ class ScheduleState(Value):
     plan: OccurrencePlan | None = None
     """Absent when it has to be made anew."""
     earlier: tuple[Revision, ...] = ()
-    open_runs: tuple[Run, ...] = ()
+    open_runs: tuple[OpenRun, ...] = ()
+    gate: Lane | None = None
+    """While a run of an earlier revision still goes on in another lane: what waits for its end."""
+    blocked_lane: str | None = None
+    """The lane of the run that blocked the schedule."""
     last_run: RunSummary | None = None
     last_missed: Missed | None = None
     requests: tuple[Run, ...] = ()
@@ -95,7 +119,11 @@ class ScheduleState(Value):
 
     @property
     def fires(self) -> bool:
-        return self.condition is Condition.ACTIVE
+        return self.condition is Condition.ACTIVE and self.workspace_active
+
+    @property
+    def lane(self) -> str:
+        return lane_of(self.definition, self.target, self.schedule_id)
 
     @property
     def next_planned(self) -> PlannedOccurrence | None:
@@ -119,8 +147,21 @@ def create(
         created_by=by,
         changed_at=now,
         changed_by=by,
+        acknowledgement=acknowledged(definition, None, by, now),
         cursor=now,
     )
+
+
+def acknowledged(
+    definition: ScheduleDefinition, before: Acknowledgement | None, by: str, now: datetime
+) -> Acknowledgement | None:
+    """The acknowledgement that goes with a definition: the earlier one while its wording is the same."""
+    version = definition.acknowledged_risk
+    if definition.admission is Admission.SEQUENTIAL or version is None:
+        return None
+    if before is not None and before.text_version == version:
+        return before
+    return Acknowledgement(text_version=version, by=by, at=now)
 
 
 def view(state: ScheduleState) -> ScheduleView:
@@ -136,10 +177,11 @@ def view(state: ScheduleState) -> ScheduleView:
         condition=state.condition,
         paused=state.paused,
         blocked=state.blocked,
+        acknowledgement=state.acknowledgement,
         next_due_at=planned.at if planned else None,
         upcoming=tuple(p.occurrence for p in upcoming if p.at > state.cursor)[:5],
         tzdata_version=state.plan.tzdata_version if state.plan else None,
-        open_runs=tuple(RunSummary.of(run) for run in state.open_runs),
+        open_runs=tuple(RunSummary.of(open_run.run) for open_run in state.open_runs),
         last_run=state.last_run,
         last_missed=state.last_missed,
         created_at=state.created_at,
@@ -203,28 +245,3 @@ def new_run(
 
 def changed(state: ScheduleState, change: Advanced) -> ScheduleState:
     return state.but(outbox=(*state.outbox, RunChanged(change=change)))
-
-
-def request_lane(state: ScheduleState, change: Advanced, revision: Revision) -> ScheduleState:
-    definition = revision.definition
-    launch = Launch(
-        payload=definition.payload,
-        lateness_seconds=definition.lateness_seconds,
-        execution_timeout_seconds=definition.execution_timeout_seconds,
-        heartbeat_seconds=state.heartbeat_seconds,
-    )
-    entry = LaneEntry(
-        run=hand_over(change.run), launch=launch, policy=definition.collision_policy, priority=definition.priority
-    )
-    return changed(state, change).but(
-        open_runs=(*state.open_runs, change.run),
-        mail=(*state.mail, RequestLane(target=revision.target, entry=entry)),
-    )
-
-
-def withdraw(state: ScheduleState, target: str, reason: str, message: str, *, only_occurrences: bool) -> ScheduleState:
-    """Asks the lane to drop what this schedule has waiting there; the lane answers with the runs it ended."""
-    if not state.open_runs:
-        return state
-    letter = WithdrawFromLane(target=target, reason=reason, message=message, only_occurrences=only_occurrences)
-    return state.but(mail=(*state.mail, letter))

@@ -12,6 +12,9 @@ from domain.errors import Invalid
 _OFFSET = re.compile(r"(?:UTC|GMT|Z|UT)?\s*[+-]\s*[0-9]{1,2}(?::?[0-9]{2}){0,2}|Z|[0-9]{4}", re.IGNORECASE)
 _ETC_OFFSET = re.compile(r"Etc/(?:GMT.*|Greenwich)", re.IGNORECASE)
 _UTC_NAMES = {"gmt", "gmt0", "gmt+0", "gmt-0", "uct", "universal", "zulu", "greenwich", "ut", "utc", "z"}
+_UTC_LINKS = {"Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu"}
+"""Legacy links that are UTC by another name, and no offset from anything."""
+
 _REGION_OF = {
     "EST": "America/New_York", "EDT": "America/New_York", "EST5EDT": "America/New_York",
     "CST": "America/Chicago", "CDT": "America/Chicago", "CST6CDT": "America/Chicago",
@@ -40,7 +43,7 @@ def check_name(zone_id: str) -> str:
         _refuse_short(zone_id, shown)
     if zone_id.startswith(("posix/", "right/")):
         rest = zone_id.partition("/")[2]
-        hint = f"Write `{rest}`." if rest in _ids() else _EXAMPLE
+        hint = f"Write `{rest}`." if rest in _ids() and "/" in rest else _EXAMPLE
         _refuse("machine", f"`{shown}` names a machine's copy of a zone, not an IANA id.", hint)
     if zone_id not in _ids():
         meant = _by_case().get(zone_id.strip().casefold())
@@ -55,7 +58,7 @@ def _refuse(kind: str, message: str, hint: str) -> NoReturn:
 
 
 def _refuse_offset(zone_id: str, shown: str) -> None:
-    if zone_id.strip().casefold() in _UTC_NAMES:
+    if zone_id.strip().casefold().removeprefix("etc/") in _UTC_NAMES and zone_id not in _UTC_LINKS:
         _refuse("offset", f"`{shown}` is a fixed offset, not a region.", "Write `UTC`.")
     if _OFFSET.fullmatch(zone_id.strip()) or _ETC_OFFSET.fullmatch(zone_id.strip()):
         message = f"`{shown}` is a fixed offset, which can't follow a region's daylight saving time."

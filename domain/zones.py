@@ -17,8 +17,9 @@ from importlib import resources
 import tzdata  # type: ignore[import-untyped]  # a package of data files, without types
 
 from domain import tzif
+from domain.calm_days import Calm, calm_runs
 from domain.errors import Invalid
-from domain.wall_clock import Calm, Jump, Piece, calm_runs, cut
+from domain.wall_clock import Jump, Piece, cut
 from domain.zone_names import check_name
 
 LAST_YEAR = 2200

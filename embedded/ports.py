@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import psutil
 
@@ -15,21 +15,31 @@ PREFERRED = Ports(temporal=7233, ui=8233, api=8400)
 _NEIGHBOURS = 100
 
 
-def choose(asked: dict[str, int | None], saved: Ports | None) -> tuple[Ports, list[str]]:
-    """The ports for `temporal`, `ui` and `api`, and a sentence for each that had to give way.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The ports that somebody insists on; None leaves the choice."""
+
+    temporal: int | None = None
+    ui: int | None = None
+    api: int | None = None
+
+
+def choose(asked: Asked, saved: Ports | None) -> tuple[Ports, list[str]]:
+    """The ports to use, and a sentence for each that had to give way.
 
     A port asked for is taken or refused: Conflict `embedded.port_in_use` names it, its holder where the system
     tells, and the option. One not asked for is the last start's (`saved`), or the preferred one, or the next free.
     """
     usual = asdict(saved or PREFERRED)
+    insisted = {port for port in asdict(asked).values() if port}
     chosen: dict[str, int] = {}
     moved: list[str] = []
-    for name, wanted in asked.items():
+    for name, wanted in asdict(asked).items():
         if wanted is not None:
             _insist(name, wanted, taken=chosen)
             chosen[name] = wanted
             continue
-        chosen[name] = _next_free(usual[name], name, avoid={*chosen.values(), *filter(None, asked.values())})
+        chosen[name] = _next_free(usual[name], name, avoid={*chosen.values(), *insisted})
         if chosen[name] != usual[name]:
             moved.append(f"port {usual[name]} is in use{_by_whom(usual[name])}: {name} listens on {chosen[name]}")
     return Ports(**chosen), moved

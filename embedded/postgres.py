@@ -42,8 +42,7 @@ _START_SECONDS = 60.0
 class PostgresServer:
     """A server with its data in `data_dir/postgres` and its log in `data_dir/logs/postgres.log`.
 
-    It listens on no network address. PostgreSQL refuses to run as root, so root runs it as a user of its own,
-    who must be able to reach the data: folders above it get the search permission (nothing more) for others.
+    It listens on no network address. PostgreSQL refuses to run as root, so root runs it as a user of its own.
     `settings` are server settings by name, for instance `{"fsync": "off"}` where data may be lost. A data folder
     has one owner: a start ends whatever PostgreSQL is still working on it.
     """
@@ -86,7 +85,7 @@ class PostgresServer:
         self._log.parent.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
             self._user = _ROOT_RUNS_AS
-            await asyncio.to_thread(_admit, self._user, self._data_dir)
+            await asyncio.to_thread(_ensure_user, self._user)
         await asyncio.to_thread(_end_leftovers, self._data)
         if not self._data.exists():
             await self._create()
@@ -214,20 +213,10 @@ def _own_folder(folder: Path, user: str) -> None:
         )
 
 
-def _admit(user: str, data_dir: Path) -> None:
-    """Make sure that the user exists and reaches the data and the programs."""
-    try:
+def _ensure_user(user: str) -> None:
+    with suppress(KeyError):
         pwd.getpwnam(user)
-    except KeyError:
-        _make_user(user)
-    for place in (data_dir / "postgres", _program("postgres")):
-        for folder in place.parents:
-            mode = folder.stat().st_mode
-            if not mode & stat.S_IXOTH:
-                folder.chmod(mode | stat.S_IXOTH)
-
-
-def _make_user(user: str) -> None:
+        return
     command = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", user]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)

@@ -23,7 +23,7 @@ from embedded.waiting import until_ready
 TASK_QUEUE = "almanac"
 """Where the worker polls for workflow tasks."""
 
-READY_PATH = "/api/v1/ready"
+READY_PATH = "/readyz"
 """Answers 200 once the API can serve requests."""
 
 _START_SECONDS = 60.0

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from embedded import supervision
 from embedded.folder import DataFolder, Ports
-from embedded.ports import choose
+from embedded.ports import Asked, choose
 from embedded.postgres import PostgresServer
 from embedded.program import TASK_QUEUE, Program, api_answers, worker_polls
 from embedded.report import Endpoints, Report, near
@@ -20,6 +21,13 @@ from embedded.temporal_server import TemporalServer
 from readmodel import migrate
 
 NAMESPACE = "almanac"
+
+WORKER_GRACE_SECONDS = 30.0
+"""From SIGTERM to SIGKILL: 5 s for launches to reach running, 20 s for executions to finish, and some to spare."""
+
+API_GRACE_SECONDS = 10.0
+
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stack:
@@ -38,8 +46,8 @@ class Stack:
         settings = self._settings(folder, ports)
         polls = worker_polls(self.temporal.address, NAMESPACE)
         answers = api_answers(ports.api)
-        self.worker = Program("worker", settings=settings, logs=folder.logs, ready=polls, grace=30.0)
-        self.api = Program("api", settings=settings, logs=folder.logs, ready=answers, grace=10.0)
+        self.worker = Program("worker", settings=settings, logs=folder.logs, ready=polls, grace=WORKER_GRACE_SECONDS)
+        self.api = Program("api", settings=settings, logs=folder.logs, ready=answers, grace=API_GRACE_SECONDS)
         self._database = Part("PostgreSQL", near(self.postgres.socket_folder), self.postgres)
         self._rest = (
             Part("Temporal", self.temporal.address, self.temporal),
@@ -91,9 +99,7 @@ async def up(
     data_dir: Path,
     *,
     report: Report,
-    temporal_port: int | None = None,
-    ui_port: int | None = None,
-    api_port: int | None = None,
+    asked: Asked = Asked(),  # noqa: B008  frozen
     on_ready: Callable[[Endpoints], Awaitable[None]] | None = None,
 ) -> None:
     """Run Almanac on this machine until SIGINT, SIGTERM or SIGHUP; a second signal cuts the worker's grace.
@@ -103,16 +109,16 @@ async def up(
     """
     folder = DataFolder(data_dir)
     with folder.held():
-        asked = {"temporal": temporal_port, "ui": ui_port, "api": api_port}
         ports, moved = choose(asked, folder.saved_ports())
         for sentence in moved:
             report.note(sentence)
         folder.save_ports(ports)
         stack = Stack(folder, ports, report)
-        try:
-            await _until_signal(_serve(stack, on_ready), hurry=stack.hurry)
-        finally:
-            await stack.stop()
+        with _asked_to_stop(hurry=stack.hurry) as stopping:
+            try:
+                await _until(stopping, _serve(stack, on_ready))
+            finally:
+                await stack.stop()
 
 
 async def _serve(stack: Stack, on_ready: Callable[[Endpoints], Awaitable[None]] | None) -> None:
@@ -126,22 +132,32 @@ async def _serve(stack: Stack, on_ready: Callable[[Endpoints], Awaitable[None]] 
         keeping.cancel()
 
 
-async def _until_signal(work: Coroutine[Any, Any, None], *, hurry: Callable[[], None]) -> None:
-    """Do the work until it ends or the first signal comes; the handlers stay, so that a second one hurries."""
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def handle() -> None:
-        if asked.is_set():
-            hurry()
-        asked.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, handle)
-    working, waiting = asyncio.create_task(work), asyncio.create_task(asked.wait())
+async def _until(stopping: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work until it ends, and then raise what it raised, or until the event."""
+    working, waiting = asyncio.create_task(work), asyncio.create_task(stopping.wait())
     await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
     for task in (working, waiting):
         task.cancel()
     await asyncio.wait({working, waiting})
     if not working.cancelled():
         working.result()
+
+
+@contextmanager
+def _asked_to_stop(*, hurry: Callable[[], None]) -> Iterator[asyncio.Event]:
+    """An event that the first signal sets; each further one calls `hurry`."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def handle() -> None:
+        if stopping.is_set():
+            hurry()
+        stopping.set()
+
+    for number in _STOP_SIGNALS:
+        loop.add_signal_handler(number, handle)
+    try:
+        yield stopping
+    finally:
+        for number in _STOP_SIGNALS:
+            loop.remove_signal_handler(number)

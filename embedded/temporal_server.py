@@ -90,7 +90,7 @@ class TemporalServer:
         logs.mkdir(parents=True, exist_ok=True)
         # The database holds everybody's payloads: it is for its owner alone.
         self._child = Child(
-            self._argv(), log=logs / "temporal.log", cwd=self._data_dir, env=_environment(), umask=0o077
+            self._argv(), log=logs / "temporal.log", cwd=self._data_dir, env=_environment(self._data_dir), umask=0o077
         )
         await self._child.start()
         await self.wait_ready()
@@ -139,7 +139,8 @@ def _repeated(option: str, values: Mapping[str, str]) -> list[str]:
     return [word for name, value in values.items() for word in (option, f"{name}={value}")]
 
 
-def _environment() -> dict[str, str]:
-    """This process's environment without a user's own Temporal settings, and without the server's calls home."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TEMPORAL_")}
-    return kept | {"TEMPORAL_VERSION_CHECK_DISABLED": "1"}
+def _environment(home: Path) -> dict[str, str]:
+    """This process's environment, without a user's own Temporal settings (variables and files below the home folder)
+    and without the server's calls home."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "XDG_CONFIG"))}
+    return kept | {"HOME": str(home), "TEMPORAL_VERSION_CHECK_DISABLED": "1"}

@@ -88,12 +88,13 @@ def _script() -> ScriptDirectory:
 
 
 def main() -> int:
-    """`python -m readmodel.migrate`: upgrades the database at ALMANAC_DATABASE_URL; 1 when refused."""
-    try:
-        asyncio.run(upgrade(os.environ["ALMANAC_DATABASE_URL"]))
-    except KeyError:
+    """`python -m readmodel.migrate`: upgrades the database at ALMANAC_DATABASE_URL; 1 when refused, 2 without it."""
+    url = os.environ.get("ALMANAC_DATABASE_URL")
+    if not url:
         print("ALMANAC_DATABASE_URL is not set.", file=sys.stderr)
         return 2
+    try:
+        asyncio.run(upgrade(url))
     except AlmanacError as refusal:
         print(refusal.message, file=sys.stderr)
         return 1

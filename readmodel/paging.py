@@ -45,13 +45,14 @@ def position_of(listing: str, cursor: str, parts: int) -> tuple[str, ...]:
     was altered or belongs to another listing."""
     try:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        digest, body = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
-        position = json.loads(body)
-    except ValueError:
+        position = tuple(json.loads(raw[_DIGEST_BYTES:]))
+    except (ValueError, TypeError, RecursionError):
         raise invalid_cursor() from None
-    if digest != _digest(listing, body) or not isinstance(position, list) or len(position) != parts:
+    if len(position) != parts or not all(isinstance(part, str) for part in position):
         raise invalid_cursor()
-    return tuple(str(part) for part in position)
+    if _cursor(listing, position) != cursor:
+        raise invalid_cursor()
+    return position
 
 
 def invalid_cursor() -> Invalid:
@@ -64,8 +65,5 @@ def invalid_cursor() -> Invalid:
 
 def _cursor(listing: str, position: tuple[str, ...]) -> str:
     body = json.dumps(position, separators=(",", ":")).encode()
-    return base64.urlsafe_b64encode(_digest(listing, body) + body).decode().rstrip("=")
-
-
-def _digest(listing: str, body: bytes) -> bytes:
-    return hashlib.sha256(listing.encode() + b"\0" + body).digest()[:_DIGEST_BYTES]
+    digest = hashlib.sha256(json.dumps(listing).encode() + body).digest()[:_DIGEST_BYTES]
+    return base64.urlsafe_b64encode(digest + body).decode().rstrip("=")

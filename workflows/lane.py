@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import assert_never
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
@@ -22,8 +23,8 @@ with workflow.unsafe.imports_passed_through():
     from activities.watching import BEAT_SECONDS, WatchingActivities, WatchRun
     from domain import ids, lane, messages
     from domain.lane import LaneDecision, LaneEntry
-    from domain.messages import LaneInput, LaneRequest, LaneWithdrawal, RunOrder
-    from domain.run import Advanced, Run, RunState, advance, hand_over, seize
+    from domain.messages import LaneDrop, LaneInput, LaneLetter, LaneRelease, LaneRequest, LaneWithdrawal, RunOrder
+    from domain.run import Advanced, Run, hand_over
     from workflows import words
     from workflows.alarm import Alarm
     from workflows.outlet import ONCE, QUICK, Outlet
@@ -38,7 +39,7 @@ class LaneWorkflow:
     def __init__(self, start: LaneInput) -> None:
         self._start = start
         self._lane = start.lane
-        self._inbox: list[LaneRequest | LaneWithdrawal] = []
+        self._inbox: list[LaneLetter] = []
         self._holder_ended: asyncio.Task[Run | None] | None = None
         self._reports: list[Advanced] = list(start.reports)
         self._post = Outlet(self._tell_schedules)
@@ -46,7 +47,7 @@ class LaneWorkflow:
 
     @workflow.run
     async def run(self, start: LaneInput) -> None:
-        if self._lane.holder is not None:
+        if self._lane.holder is not None and self._lane.in_doubt_until is None:
             self._holder_ended = asyncio.create_task(self._watch(self._lane.holder.run))
         while True:
             await self._settle()
@@ -65,6 +66,14 @@ class LaneWorkflow:
     def withdraw(self, withdrawal: LaneWithdrawal) -> None:
         self._inbox.append(withdrawal)
 
+    @workflow.signal(name=messages.LANE_DROP_SIGNAL)
+    def drop(self, drop: LaneDrop) -> None:
+        self._inbox.append(drop)
+
+    @workflow.signal(name=messages.LANE_RELEASE_SIGNAL)
+    def release(self, release: LaneRelease) -> None:
+        self._inbox.append(release)
+
     @workflow.query(name="lane")
     def current(self) -> lane.Lane:
         return self._lane
@@ -80,40 +89,42 @@ class LaneWorkflow:
             await self._apply(lane.tick(self._lane, workflow.now()))
             while self._inbox:
                 await self._open(self._inbox.pop(0))
-            workflow.set_current_details(words.lane_details(self._start.target, self._lane))
+            workflow.set_current_details(words.lane_details(self._start.lane_key, self._lane))
             await self._post.deliver()
             if not self._has_news():
                 return
 
-    async def _open(self, letter: LaneRequest | LaneWithdrawal) -> None:
+    async def _open(self, letter: LaneLetter) -> None:
         now = workflow.now()
         match letter:
             case LaneRequest(entry=entry):
                 await self._apply(lane.arrive(self._lane, entry, now))
+            case LaneRelease(run_id=run_id):
+                self._let_go(run_id)
+                await self._apply(lane.released(self._lane, run_id, now))
+            case LaneDrop(run_id=run_id, by=by):
+                await self._apply(lane.dropped(self._lane, run_id, now, by))
             case LaneWithdrawal(schedule_id=schedule_id, reason=reason, message=message):
-                await self._apply(
-                    lane.withdrawn(
-                        self._lane, schedule_id, now, reason, message, only_occurrences=letter.only_occurrences
-                    )
-                )
+                only = letter.only_occurrences
+                await self._apply(lane.withdrawn(self._lane, schedule_id, now, reason, message, only_occurrences=only))
+            case _:
+                assert_never(letter)
+
+    def _let_go(self, run_id: str) -> None:
+        """What was waited for is waited for no longer: a person has said that this run does not hold the lane."""
+        holder = self._lane.holder
+        if holder is not None and holder.run.run_id == run_id and self._holder_ended is not None:
+            self._holder_ended.cancel()
+            self._holder_ended = None
 
     async def _release(self, ended: Run | None) -> None:
-        """A holder that can't be asked how it ended was ended from outside: nobody can say what it did."""
+        """A holder that can't be asked how it ended was ended from outside."""
         holder = self._lane.holder
         assert holder is not None
         self._holder_ended = None
-        if ended is None:
-            message = "Its workflow was ended from outside, so nobody can say whether its work happened."
-            lost = advance(
-                seize(holder.run),
-                RunState.UNKNOWN,
-                workflow.now(),
-                kind="finished",
-                reason="instance_lost",
-                message=message,
-            )
-            self._reports.append(lost)
-        await self._apply(lane.released(self._lane, holder.run.run_id, workflow.now()))
+        now = workflow.now()
+        decision = lane.released(self._lane, holder.run.run_id, now) if ended else lane.lost(self._lane, now)
+        await self._apply(decision)
 
     async def _apply(self, decision: LaneDecision) -> None:
         self._lane = decision.lane

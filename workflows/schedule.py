@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.mirror import MirrorActivities
     from activities.planning import PlanningActivities
     from activities.post import LaneLetter, PostActivities
-    from domain import messages, schedule_acts, schedule_due, schedule_runs, schedule_state
+    from domain import lane, messages, schedule_acts, schedule_due, schedule_lane, schedule_runs, schedule_state
     from domain.errors import Conflict, NotFound
     from domain.events import Events
     from domain.messages import (
@@ -28,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
         RunReport,
         ScheduleAnswer,
         ScheduleInput,
+        SetWorkspaceActive,
     )
     from domain.schedule import ScheduleView
     from domain.schedule_state import ScheduleState
@@ -126,6 +127,11 @@ class ScheduleWorkflow:
         await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
         return self._answer()
 
+    @workflow.update(name=messages.WORKSPACE_UPDATE)
+    def set_workspace_active(self, change: SetWorkspaceActive) -> ScheduleAnswer:
+        self._put(schedule_state.announced(schedule_acts.set_workspace_active(self._live, change.active)))
+        return self._answer()
+
     @workflow.update(name=messages.DELETE_UPDATE)
     def delete(self, act: Act) -> ScheduleAnswer:
         self._put(schedule_state.announced(schedule_acts.delete(self._live, act.by, workflow.now())))
@@ -189,6 +195,9 @@ class ScheduleWorkflow:
 
     async def _decide(self) -> None:
         now = workflow.now()
+        ticked = schedule_lane.gate_tick(self._live, now)
+        if ticked is not self._live:
+            self._put(schedule_state.announced(ticked))
         state = self._live
         request = schedule_due.look_around(state, now)
         if request is None:
@@ -255,6 +264,8 @@ class ScheduleWorkflow:
     def _set_alarm(self) -> None:
         planned = self._live.next_planned
         times = [planned.at] if planned else []
+        gate = lane.next_wake(self._live.gate) if self._live.gate else None
+        times += [gate] if gate else []
         times += [outlet.retry_at for outlet in self._outlets if outlet.retry_at is not None]
         self._alarm.set(min(times, default=None), words.schedule_timer(self._live))
 

