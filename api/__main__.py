@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import sys
@@ -31,7 +30,7 @@ def main() -> int:
     except TokenUnusable as error:
         return _refuse(str(error))
     except OSError as error:
-        return _refuse(f"{settings.api_host}:{settings.api_port} can't be listened on: {_reason(error)}")
+        return _refuse(f"{settings.api_host}:{settings.api_port} can't be listened on: {error.strerror}")
     # The server raises the signal that stopped it once more when it has stopped.
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
@@ -43,12 +42,16 @@ def main() -> int:
 
 def _listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=BACKLOG)
-
-
-def _reason(error: OSError) -> str:
-    """Without the address, which `socket.create_server` puts into the system's words."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)
+    # Named as TCP: only then does asyncio send each answer at once instead of waiting for the last one's receipt.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def _refuse(why: str) -> int:

@@ -90,7 +90,7 @@ async def test_a_list_shows_local_time_beside_utc(demo: Terminal) -> None:
     ended = await demo("list")
 
     header, row = ended.out.splitlines()
-    assert header.split()[:2] == ["name", "condition"]
+    assert header.split()[:3] == ["name", "condition", "due"]
     assert row.split()[:2] == ["demo/nightly", "active"]
     assert " 02:30 -0" in row or " 03:00 -04:00" in row
     assert "30 2 * * *" in row
