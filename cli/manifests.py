@@ -130,7 +130,9 @@ def _documents(file: Path) -> Iterator[Manifest | Mistake]:
         mark = getattr(error, "problem_mark", None)
         place = Place(file, max(number, 1), mark.line + 1 if mark else 1)
         said = getattr(error, "problem", None) or str(error)
-        yield Mistake(place, Invalid("apply.not_yaml", f"This is not YAML as read here: {said}."))
+        starred = getattr(error, "context", None) == "while scanning an alias"
+        hint = "Put a value that begins with * into quotes." if starred else None
+        yield Mistake(place, Invalid("apply.not_yaml", f"This is not YAML as read here: {said}.", hint=hint))
 
 
 def _manifest(place: Place, node: yaml.Node, document: Any) -> Manifest | Mistake:
