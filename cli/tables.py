@@ -94,7 +94,7 @@ def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
             utc(due) if due else "-",
             state(last) if last else "-",
             relative(last.at, now) if last else "-",
-            view.definition.cron,
+            view.definition.cron or "driven",
             view.definition.timezone,
             view.schedule_id,
         )
