@@ -36,7 +36,7 @@ from domain.schedule import ScheduleDefinition, ScheduleView
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
-from readmodel.names import Names, name_key
+from readmodel.names import Names
 from readmodel.projection import project
 from readmodel.queries import Queries
 
@@ -93,7 +93,7 @@ class ScheduleWriter:
         async with self._reserved(workspace, definition.name, schedule_id):
             answer = await self.workflows.revise(workspace, schedule_id, command)
         view = await self._mirrored(answer.schedule, answer.events, "revise", by)
-        if name_key(before.definition.name) != name_key(definition.name):
+        if names.name_key(before.definition.name) != names.name_key(definition.name):
             await self.reservations.release(workspace, before.definition.name, schedule_id)
         return view
 

@@ -174,7 +174,7 @@ def _check(definition: Definition) -> Definition:
 def _doubled(manifests: list[Manifest]) -> Iterator[Mistake]:
     first: dict[tuple[str, str], Manifest] = {}
     for manifest in manifests:
-        key = (manifest.kind, manifest.definition.name.casefold())
+        key = (manifest.kind, names.name_key(manifest.definition.name))
         earlier = first.setdefault(key, manifest)
         if earlier is not manifest:
             said = f"The {manifest.kind} '{manifest.definition.name}' is also at {earlier.place}."
