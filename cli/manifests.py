@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
-from domain import cron, names, pipeline, zones
+from domain import pipeline, schedule_check
 from domain.errors import AlmanacError, Invalid
 from domain.pipeline import PipelineDefinition
 from domain.reading import read
@@ -166,9 +166,7 @@ def _check(definition: Definition) -> Definition:
     if isinstance(definition, PipelineDefinition):
         pipeline.check(definition)
         return definition
-    names.check(definition.name)
-    zones.load(definition.timezone)
-    return definition.model_copy(update={"cron": cron.parse(definition.cron).text})
+    return schedule_check.check(definition)
 
 
 def _doubled(manifests: list[Manifest]) -> Iterator[Mistake]:

@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 
 from domain import collision
-from domain.run import Advanced, Origin, Run, RunState, advance, note, seize
+from domain.run import Advanced, Run, RunState, advance, note, seize
 from domain.schedule import CollisionPolicy
 from domain.values import Value
 
@@ -59,7 +59,7 @@ class LaneEntry(Value):
 
     @property
     def is_occurrence(self) -> bool:
-        return self.run.origin in (Origin.CRON, Origin.CATCH_UP)
+        return self.run.is_occurrence
 
 
 class Tombstone(Value):
