@@ -31,6 +31,7 @@ from domain.messages import (
     ReviseSchedule,
     RunNow,
 )
+from domain.names import name_key
 from domain.run import Run
 from domain.schedule import ScheduleDefinition, ScheduleView
 from executors.registry import Registry
@@ -93,7 +94,7 @@ class ScheduleWriter:
         async with self._reserved(workspace, definition.name, schedule_id):
             answer = await self.workflows.revise(workspace, schedule_id, command)
         view = await self._mirrored(answer.schedule, answer.events, "revise", by)
-        if names.name_key(before.definition.name) != names.name_key(definition.name):
+        if name_key(before.definition.name) != name_key(definition.name):
             await self.reservations.release(workspace, before.definition.name, schedule_id)
         return view
 
