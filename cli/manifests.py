@@ -18,6 +18,7 @@ from yaml.constructor import ConstructorError
 
 from domain import pipeline, schedule_check
 from domain.errors import AlmanacError, Invalid
+from domain.names import name_key
 from domain.pipeline import PipelineDefinition
 from domain.reading import read
 from domain.schedule import ScheduleDefinition
@@ -172,7 +173,7 @@ def _check(definition: Definition) -> Definition:
 def _doubled(manifests: list[Manifest]) -> Iterator[Mistake]:
     first: dict[tuple[str, str], Manifest] = {}
     for manifest in manifests:
-        key = (manifest.kind, manifest.definition.name.casefold())
+        key = (manifest.kind, name_key(manifest.definition.name))
         earlier = first.setdefault(key, manifest)
         if earlier is not manifest:
             said = f"The {manifest.kind} '{manifest.definition.name}' is also at {earlier.place}."
