@@ -18,7 +18,7 @@ from domain import ids, messages
 from domain.events import RunChanged
 from domain.lane import LaneEntry
 from domain.run import Advanced
-from domain.schedule_state import Mail, ReleaseLane, RequestLane, WithdrawFromLane
+from domain.schedule_mail import Mail, ReleaseLane, RequestLane, WithdrawFromLane
 from domain.values import Value
 from readmodel.projection import Projector
 
