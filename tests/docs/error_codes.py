@@ -53,8 +53,9 @@ def _called() -> Iterator[Refusal]:
         for file in sorted((ROOT / package).rglob("*.py")):
             function, prefix = FAMILIES.get(file.relative_to(ROOT).as_posix(), ("", ""))
             for node in ast.walk(ast.parse(file.read_text())):
-                if not isinstance(node, ast.Call) or not node.args or not (first := _text(node.args[0])):
+                if not isinstance(node, ast.Call) or not node.args or isinstance(node.args[0], ast.JoinedStr):
                     continue
+                first = _text(node.args[0])
                 says = _text(node.args[1]) if len(node.args) > 1 else ""
                 name = node.func.id if isinstance(node.func, ast.Name) else None
                 if name in KINDS:

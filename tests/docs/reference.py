@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -22,6 +22,7 @@ def test_every_schedule_runs_a_pipeline_that_is_there_too() -> None:
     assert pipelines == {"examples/nightly-backup", "market/close", "market/pulse"}
     assert {one.payload["pipeline"] for one in schedules} == pipelines
     for one in schedules:
+        assert one.cron is not None
         now = datetime(2026, 3, 1, tzinfo=UTC)
         occurrences.check_interval(cron.parse(one.cron), zones.load(one.timezone), now, 300)
 
