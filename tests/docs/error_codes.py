@@ -53,7 +53,7 @@ def _called() -> Iterator[Refusal]:
         for file in sorted((ROOT / package).rglob("*.py")):
             function, prefix = FAMILIES.get(file.relative_to(ROOT).as_posix(), ("", ""))
             for node in ast.walk(ast.parse(file.read_text())):
-                if not isinstance(node, ast.Call) or not node.args or isinstance(node.args[0], ast.JoinedStr):
+                if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
                     continue
                 first = _text(node.args[0])
                 says = _text(node.args[1]) if len(node.args) > 1 else ""
