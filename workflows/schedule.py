@@ -225,6 +225,8 @@ class ScheduleWorkflow:
             await self._settle_kin()
             self._show()
             await asyncio.gather(*(outlet.deliver() for outlet in self._outlets))
+            # Again, without what has been delivered; unlike attributes, details cost no history.
+            workflow.set_current_details(words.schedule_details(self._live))
             if not self._changed:
                 return
 
