@@ -30,8 +30,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.outlet import ONCE, QUICK, Outlet
     from workflows.run import RunWorkflow
 
-HISTORY_LIMIT = 2000
-
 
 @workflow.defn(name=messages.LANE_WORKFLOW)
 class LaneWorkflow:
@@ -185,7 +183,7 @@ class LaneWorkflow:
 
     def _history_is_long(self) -> bool:
         info = workflow.info()
-        return info.is_continue_as_new_suggested() or info.get_current_history_length() > HISTORY_LIMIT
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() > self._start.history_limit
 
     def _set_alarm(self) -> None:
         times = [at for at in (lane.next_wake(self._lane), self._post.retry_at) if at is not None]

@@ -37,9 +37,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.outlet import ONCE, QUICK, Outlet
     from workflows.refusals import refusals
 
-HISTORY_LIMIT = 2000
-"""Events after which a schedule continues as new: an entity that is woken often is replayed often."""
-
 
 @workflow.defn(name=messages.SCHEDULE_WORKFLOW)
 class ScheduleWorkflow:
@@ -259,7 +256,7 @@ class ScheduleWorkflow:
 
     def _history_is_long(self) -> bool:
         info = workflow.info()
-        return info.is_continue_as_new_suggested() or info.get_current_history_length() > HISTORY_LIMIT
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() > self._start.history_limit
 
     def _set_alarm(self) -> None:
         planned = self._live.next_planned
