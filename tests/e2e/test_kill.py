@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.client import WorkflowHandle
 
 from domain import ids, messages
 from domain.messages import RunNow
@@ -72,26 +73,26 @@ async def test_postgresql_killed_while_runs_end_and_start(tmp_path: Path) -> Non
     async with machine(tmp_path, **MINUTELY) as up, up.api() as http:
         work, other = await Work.at(http, tmp_path), await Work.at(http, tmp_path, "other")
         running, starting = await work.schedule("running", open_gate=False), await other.schedule("starting")
+        both = (running, starting)
         before = await work.run_now(running)
         await work.began(before)
         await work.in_state(running, "running")
         temporal = await up.temporal()
 
-        def workflow(schedule: str) -> Any:
+        def workflow(schedule: str) -> WorkflowHandle[Any, Any]:
             return temporal.get_workflow_handle(ids.schedule_workflow_id("default", schedule))
 
-        async def decided(schedule: str) -> bool:
-            view: ScheduleView = await workflow(schedule).query("schedule", result_type=ScheduleView)
-            return view.last_run is not None and not view.open_runs
+        async def decided() -> bool:
+            views = [await workflow(schedule).query("schedule", result_type=ScheduleView) for schedule in both]
+            return all(view.last_run is not None and not view.open_runs for view in views)
 
         async with up.left_alone():
             os.kill(up.pid_of("PostgreSQL"), signal.SIGKILL)
             work.open(running)
             await workflow(starting).signal(messages.RUN_NOW_SIGNAL, RunNow(key="meanwhile", by="test"))
-            for schedule in (running, starting):
-                await eventually(lambda schedule=schedule: decided(schedule), what=f"the end of {schedule}'s run")
+            await eventually(decided, what="the end of both runs")
         await up.ready_again("PostgreSQL")
-        runs = await work.final([running, starting])
+        runs = await work.final(both)
         assert ends(runs[running]) == [("succeeded", None)]
         assert ends(runs[starting]) == [("not_started", "record_unwritable")]
         assert await work.trail(before) == ["recorded", "claimed", "started", "finished"]

@@ -1,13 +1,14 @@
 """Records histories of all scenarios on real servers, for the replay test. Run by scripts/record-histories.
 
-A history is kept in place of the older one of the same name, so the old ones' promise ends there: keep a copy under
-another folder's name for as long as workflows that were started under it may be alive.
+A scenario's new histories take the place of its older ones, whose promise ends there: keep a copy of the folder under
+another name for as long as workflows that were started under it may be alive.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gzip
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -31,6 +32,7 @@ async def record(names: list[str]) -> None:
 
 async def _play(stage: Stage, name: str, scenario: Scenario) -> None:
     await scenario(stage, stage.harness(name))
+    shutil.rmtree(FOLDER / name, ignore_errors=True)
     kept = [_keep(name, number, history) for number, history in enumerate(await _histories(stage.client, name))]
     print(f"{name}: {len(kept)} histories, {sum(kept)} bytes", flush=True)
 
