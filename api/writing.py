@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
-from domain import cron, names, occurrences, zones
+from domain import schedule_check
 from domain.errors import AlmanacError, Unavailable
 from domain.events import Event
 from domain.messages import (
@@ -118,11 +118,9 @@ class ScheduleWriter:
         self, workspace: str, definition: ScheduleDefinition, now: datetime
     ) -> tuple[ScheduleDefinition, str]:
         """The definition as it will be kept, and its target."""
-        names.check(definition.name)
-        pattern = cron.parse(definition.cron)
-        zone = zones.load(definition.timezone)
-        occurrences.check_interval(pattern, zone, now, self.settings.min_interval_seconds)
-        return definition.model_copy(update={"cron": pattern.text}), await self._target(workspace, definition)
+        checked = schedule_check.check(definition)
+        schedule_check.check_interval(checked, now, self.settings.min_interval_seconds)
+        return checked, await self._target(workspace, checked)
 
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
         executor = self.executors.for_save(definition.executor)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
@@ -28,7 +28,9 @@ def up(
     run_now: Annotated[
         str | None, typer.Option(metavar="NAME", help="Run this schedule once it is up, and wait for its end.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a line; what the other commands print goes to stderr.")
+    ] = False,
 ) -> None:
     """Start Temporal, PostgreSQL, worker and API here; Ctrl-C stops them in order and keeps the data."""
     # Loading the stack takes longer than all that the other commands do.
@@ -42,7 +44,10 @@ def up(
 
     async def on_ready(endpoints: Endpoints) -> None:
         for command in commands:
-            if not await _run(command, endpoints, report):
+            report.note(f"almanac {' '.join(command)}")
+            code = await _run(command, endpoints, sys.stderr if as_json else sys.stdout)
+            if code != 0:
+                report.note(f"almanac {command[0]} failed (exit code {code})")
                 break
 
     try:
@@ -53,19 +58,14 @@ def up(
         raise typer.Exit(1) from error
 
 
-async def _run(command: list[str], endpoints: Endpoints, report: Report) -> bool:
-    """One command of this program against the stack just started: whether it succeeded. Failure is told, and the
-    stack goes on."""
-    settings = {"ALMANAC_DATA": endpoints.data, "ALMANAC_API_URL": endpoints.api}
-    report.note(f"almanac {' '.join(command)}")
+async def _run(command: list[str], endpoints: Endpoints, output: TextIO) -> int:
+    """The exit code of one command of this program against the stack just started, ended with it."""
+    settings = {"ALMANAC_URL": endpoints.api, "ALMANAC_TOKEN_FILE": endpoints.token_file}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "cli", *command), env={**os.environ, **settings}
+        *(sys.executable, "-P", "-m", "cli", *command), env={**os.environ, **settings}, stdout=output
     )
     try:
-        code = await process.wait()
+        return await process.wait()
     finally:
         if process.returncode is None:
             process.terminate()
-    if code != 0:
-        report.note(f"almanac {command[0]} failed (exit code {code})")
-    return code == 0

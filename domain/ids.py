@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 EXECUTION_NAMESPACE = uuid.UUID("6f1d1c0e-3c7e-5d0b-9f5e-0d5f6d1f8a11")
 
@@ -28,6 +28,11 @@ def run_workflow_id(workspace: str, run_id: str) -> str:
 def occurrence_run_id(schedule_id: str, scheduled_for: datetime) -> str:
     """The run of one occurrence: `<schedule>-20270314T070000Z`."""
     return f"{schedule_id}-{_stamp(scheduled_for)}"
+
+
+def driven_run_id(schedule_id: str, day: date) -> str:
+    """The run of a schedule that several parents drive, one a local date."""
+    return f"{schedule_id}-{day:%Y%m%d}"
 
 
 def missed_run_id(schedule_id: str, first: datetime) -> str:

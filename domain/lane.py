@@ -23,7 +23,8 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain.run import Advanced, Folded, Origin, Run, RunState, advance, note, seize
+from domain import collision
+from domain.run import Advanced, Run, RunState, advance, note, seize
 from domain.schedule import CollisionPolicy
 from domain.values import Value
 
@@ -58,7 +59,16 @@ class LaneEntry(Value):
 
     @property
     def is_occurrence(self) -> bool:
-        return self.run.origin in (Origin.CRON, Origin.CATCH_UP)
+        return self.run.is_occurrence
+
+
+class Tombstone(Value):
+    """The last run of a schedule that ended here without starting. A request is delivered at least once, so the
+    same one may come again; when it is no longer worth starting anyway, the stone can go."""
+
+    schedule_id: str
+    run_id: str
+    until: datetime
 
 
 class Lane(Value):
@@ -67,6 +77,12 @@ class Lane(Value):
     """Set when the holder was lost: its work may still be going on, so it keeps the lane until then."""
     waiting: tuple[LaneEntry, ...] = ()
     arrivals: int = 0
+    tombstones: tuple[Tombstone, ...] = ()
+    """At most one of each schedule: its requests come in order, so only the last can come again."""
+
+    @property
+    def is_idle(self) -> bool:
+        return self.holder is None and not self.waiting and not self.tombstones
 
 
 class LaneDecision(Value):
@@ -79,8 +95,15 @@ class LaneDecision(Value):
 
 def arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     """A run asks for the lane. A run the lane already knows changes nothing."""
-    if any(known.run.run_id == entry.run.run_id for known in _all(lane)):
+    known = [known.run.run_id for known in _all(lane)] + [stone.run_id for stone in lane.tombstones]
+    if entry.run.run_id in known:
         return LaneDecision(lane=lane)
+    return _buried(_arrive(lane, entry, now))
+
+
+def _arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
+    if entry.run.start_by is not None and entry.run.start_by <= now:
+        return LaneDecision(lane=lane, changes=(_expired(entry.run, now),))
     entry = entry.model_copy(update={"arrival": lane.arrivals})
     lane = lane.model_copy(update={"arrivals": lane.arrivals + 1})
     first = _pending(lane, entry)
@@ -131,16 +154,16 @@ def tick(lane: Lane, now: datetime) -> LaneDecision:
     if lane.in_doubt_until is not None and lane.in_doubt_until <= now:
         lane = lane.model_copy(update={"holder": None, "in_doubt_until": None})
     expired = tuple(entry for entry in lane.waiting if entry.run.start_by is not None and entry.run.start_by <= now)
-    message = "It waited for the lane until it was no longer worth starting."
-    ended = tuple(_skip(entry.run, now, "expired", message) for entry in expired)
-    lane = _without(lane, expired)
+    ended = tuple(_expired(entry.run, now) for entry in expired)
+    stones = tuple(stone for stone in lane.tombstones if stone.until > now)
+    lane = _without(lane, expired).model_copy(update={"tombstones": stones})
     if lane.holder is not None:
         after = _retry(lane, now)
     else:
         ready = [entry for entry in lane.waiting if entry.try_at is None or entry.try_at <= now]
         first = min(ready, key=_turn, default=None)
         after = _start(_without(lane, (first,)), first, now) if first else LaneDecision(lane=lane)
-    return after.model_copy(update={"changes": (*ended, *after.changes)})
+    return _buried(after.model_copy(update={"changes": (*ended, *after.changes)}))
 
 
 def withdrawn(
@@ -152,27 +175,43 @@ def withdrawn(
         for entry in lane.waiting
         if entry.run.schedule_id == schedule_id and (entry.is_occurrence or not only_occurrences)
     )
-    changes = tuple(_skip(entry.run, now, reason, message) for entry in dropped)
-    return LaneDecision(lane=_without(lane, dropped), changes=changes)
+    changes = tuple(collision.skipped(entry.run, now, reason, message) for entry in dropped)
+    return _buried(LaneDecision(lane=_without(lane, dropped), changes=changes))
 
 
 def dropped(lane: Lane, run_id: str, now: datetime, by: str) -> LaneDecision:
     """A person cancels one run that waits. One that does not wait is none of the lane's business."""
     waiting = tuple(entry for entry in lane.waiting if entry.run.run_id == run_id)
-    changes = tuple(_skip(entry.run, now, "operator", f"{by} cancelled it while it waited.") for entry in waiting)
-    return LaneDecision(lane=_without(lane, waiting), changes=changes)
+    changes = tuple(
+        collision.skipped(entry.run, now, "operator", f"{by} cancelled it while it waited.") for entry in waiting
+    )
+    return _buried(LaneDecision(lane=_without(lane, waiting), changes=changes))
 
 
 def next_wake(lane: Lane) -> datetime | None:
     """When `tick` next has something to do, unless the holder ends or somebody arrives before."""
     times = [entry.run.start_by for entry in lane.waiting if entry.run.start_by is not None]
     times += [entry.try_at for entry in lane.waiting if entry.try_at is not None]
+    times += [stone.until for stone in lane.tombstones]
     times += [lane.in_doubt_until] if lane.in_doubt_until is not None else []
     return min(times, default=None)
 
 
 def _all(lane: Lane) -> tuple[LaneEntry, ...]:
     return lane.waiting if lane.holder is None else (lane.holder, *lane.waiting)
+
+
+def _buried(decision: LaneDecision) -> LaneDecision:
+    stones = {stone.schedule_id: stone for stone in decision.lane.tombstones}
+    for change in decision.changes:
+        run = change.run
+        if run.is_final and run.start_by is not None and run.state is RunState.SKIPPED:
+            stones[run.schedule_id] = Tombstone(schedule_id=run.schedule_id, run_id=run.run_id, until=run.start_by)
+    return decision.model_copy(update={"lane": decision.lane.model_copy(update={"tombstones": tuple(stones.values())})})
+
+
+def _expired(run: Run, now: datetime) -> Advanced:
+    return collision.skipped(run, now, "expired", "It waited for the lane until it was no longer worth starting.")
 
 
 def _turn(entry: LaneEntry) -> tuple[int, datetime, int]:
@@ -211,23 +250,18 @@ def _wait(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     return LaneDecision(lane=_with(lane, entry.model_copy(update={"run": waiting.run})), changes=(waiting,))
 
 
-def _skip(run: Run, now: datetime, reason: str, message: str, *, stands_in: str | None = None) -> Advanced:
-    return advance(run, RunState.SKIPPED, now, kind="finished", reason=reason, message=message, stands_in=stands_in)
-
-
 def _refuse(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     own = next((e for e in _all(lane) if e.run.schedule_id == entry.run.schedule_id), None)
     if own is not None:
         message = f"The schedule's run {own.run.run_id} was still {own.run.state}."
-        return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+        return LaneDecision(lane=lane, changes=(collision.skipped(entry.run, now, "overlap", message),))
     assert lane.holder is not None
     message = f"The lane of {entry.run.target} was held by {lane.holder.run.run_id}."
-    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "busy", message),))
+    return LaneDecision(lane=lane, changes=(collision.skipped(entry.run, now, "busy", message),))
 
 
 def _replace(lane: Lane, older: LaneEntry, newer: LaneEntry, now: datetime) -> LaneDecision:
-    message = f"The newer {newer.run.run_id} took its place."
-    ended = _skip(older.run, now, "superseded", message, stands_in=newer.run.run_id)
+    ended = collision.superseded(older.run, newer.run, now)
     waits = _wait(_without(lane, (older,)), newer, now)
     return waits.model_copy(update={"changes": (ended, *waits.changes)})
 
@@ -237,16 +271,11 @@ def _wait_for_retry(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision
 
 
 def _give_way(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
-    message = f"The older {first.run.run_id} was still being retried."
-    return LaneDecision(lane=lane, changes=(_skip(entry.run, now, "overlap", message),))
+    return LaneDecision(lane=lane, changes=(collision.gave_way(first.run, entry.run, now),))
 
 
 def _fold(lane: Lane, first: LaneEntry, entry: LaneEntry, now: datetime) -> LaneDecision:
-    count = first.run.folded.count if first.run.folded else 1
-    folded = Folded(first=first.run.reference_time, newest=entry.run.reference_time, count=count + 1)
-    message = f"It now stands for {folded.count} occurrences."
-    kept = note(first.run, "folded", now, message, data={"folded_run": entry.run.run_id}, folded=folded)
-    ended = _skip(entry.run, now, "coalesced", f"Folded into {first.run.run_id}.", stands_in=first.run.run_id)
+    kept, ended = collision.folded(first.run, entry.run, now)
     return LaneDecision(lane=_with(lane, first.model_copy(update={"run": kept.run})), changes=(kept, ended))
 
 

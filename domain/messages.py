@@ -36,6 +36,11 @@ WORKSPACE_UPDATE = "workspace"
 RUN_NOW_SIGNAL = "run_now_signal"
 RUN_REPORT_SIGNAL = "run_report"
 
+QUESTION_SIGNAL = "await_occurrence"
+ANSWER_SIGNAL = "parent_occurrence"
+SUBSCRIBE_SIGNAL = "subscribe"
+PARENT_DUE_SIGNAL = "parent_due"
+
 LANE_REQUEST_SIGNAL = "request"
 LANE_WITHDRAW_SIGNAL = "withdraw"
 LANE_DROP_SIGNAL = "drop"

@@ -6,7 +6,7 @@ decide the same when it is replayed under newer data.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 
 from domain import cron, zones
@@ -27,6 +27,9 @@ class LookAround(Value):
     start_deadline: str | None
     after: datetime
     now: datetime
+    waits: bool = False
+    """Whether occurrences wait for parents."""
+    dependency_deadline: str | None = None
     last_nominal: datetime | None = None
     """The latest local time already dealt with under this timing. Where new zone data moves an instant, the
     local times it stands for must not be repeated."""
@@ -64,7 +67,26 @@ def _planned(request: LookAround, occurrence: Occurrence, zone: zones.Zone) -> P
         hour, minute = request.start_deadline.split(":")
         daily = cron.parse(f"{int(minute)} {int(hour)} * * *")
         start_by = min(start_by, next(iterate(daily, zone, occurrence.at)).at)
-    return PlannedOccurrence(occurrence=occurrence, start_by=start_by)
+    wait_until = None
+    if request.waits:
+        wait_until = wait_end(zone, occurrence.nominal[-1].date(), request.dependency_deadline)
+    return PlannedOccurrence(occurrence=occurrence, start_by=start_by, wait_until=wait_until)
+
+
+def wait_end(zone: zones.Zone, day: date, deadline: str | None) -> datetime:
+    """When an occurrence of this local date stops waiting for its parents."""
+    if deadline is None:
+        return local_instant(zone, day + timedelta(days=1), 0, 0)
+    clock, _, later = deadline.partition("+")
+    hour, minute = (int(part) for part in clock.split(":"))
+    return local_instant(zone, day + timedelta(days=int(later or 0)), hour, minute)
+
+
+def local_instant(zone: zones.Zone, day: date, hour: int, minute: int) -> datetime:
+    """The instant of a local wall time, by the same rule as every occurrence."""
+    daily = cron.parse(f"{minute} {hour} * * *")
+    well_before = datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(days=2)
+    return next(o.at for o in iterate(daily, zone, well_before) if day in o.local_dates)
 
 
 def _after_repeats(request: LookAround, pattern: cron.Pattern, zone: zones.Zone) -> datetime:
@@ -74,3 +96,31 @@ def _after_repeats(request: LookAround, pattern: cron.Pattern, zone: zones.Zone)
     latest = request.last_nominal
     repeats = list(takewhile(lambda o: o.nominal[-1] <= latest, iterate(pattern, zone, request.after)))
     return repeats[-1].at if repeats else request.after
+
+
+class WaitEnds(Value):
+    """When occurrences of these local dates stop waiting for their parents."""
+
+    timezone: str
+    deadline: str | None
+    dates: tuple[date, ...]
+
+
+class WaitEndsFound(Value):
+    ends: tuple[datetime, ...]
+
+
+def wait_ends(request: WaitEnds) -> WaitEndsFound:
+    zone = zones.load(request.timezone)
+    return WaitEndsFound(ends=tuple(wait_end(zone, day, request.deadline) for day in request.dates))
+
+
+def occurrences_on(pattern_text: str | None, timezone: str, days: tuple[date, ...]) -> list[datetime]:
+    """Every instant at which the pattern is due on one of these local dates."""
+    if pattern_text is None or not days:
+        return []
+    pattern, zone = cron.parse(pattern_text), zones.load(timezone)
+    first, last = min(days), max(days)
+    before = datetime(first.year, first.month, first.day, tzinfo=UTC) - timedelta(days=2)
+    near = takewhile(lambda o: o.local_dates[0] <= last, iterate(pattern, zone, before))
+    return [o.at for o in near if not set(o.local_dates).isdisjoint(days)]

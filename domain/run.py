@@ -139,6 +139,34 @@ class Folded(Value):
     count: int
 
 
+class WaitStatus(StrEnum):
+    ASKED = "asked"
+    """The parent has not answered yet."""
+    NOT_DUE = "not_due"
+    """Its matching occurrence is still to come."""
+    OPEN = "open"
+    """Its matching occurrence fell due, and how that ended is not known yet."""
+    ENDED = "ended"
+    ABSENT = "absent"
+    """It has no occurrence on the date."""
+
+
+class ParentWait(Value):
+    """One parent of a waiting run, and what is known of the occurrence that is waited for."""
+
+    schedule_id: str
+    name: str | None = None
+    status: WaitStatus = WaitStatus.ASKED
+    occurrence: datetime | None = None
+    run_id: str | None = None
+    """The run that stands for it."""
+    run_state: RunState | None = None
+    reason: str | None = None
+    ended_at: datetime | None = None
+    since: datetime
+    """When it came to be so."""
+
+
 class Run(Value):
     run_id: str
     workspace: str
@@ -167,6 +195,8 @@ class Run(Value):
     ended_at: datetime | None = None
     missed: Missed | None = None
     folded: Folded | None = None
+    waits_for: tuple[ParentWait, ...] = ()
+    """The parents' occurrences it waits for, or has waited for."""
     stands_in: str | None = None
     """The run that stands for this one: the newer that superseded it, or the first that it folded into."""
     execution_id: str | None = None
@@ -175,6 +205,11 @@ class Run(Value):
     """What was frozen at admission, e.g. `{pipeline_id, version, body_sha256}`."""
     start_by: datetime | None = None
     """When it stops being worth starting."""
+
+    @property
+    def is_occurrence(self) -> bool:
+        """Whether it stands for an occurrence, and was not asked for by somebody."""
+        return self.origin in (Origin.CRON, Origin.CATCH_UP)
 
     @property
     def is_final(self) -> bool:

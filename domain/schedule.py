@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue, StringConstraints
 
+from domain.dependency import TerminalStatus
 from domain.occurrences import Occurrence
 from domain.run import Missed, Origin, Run, RunState
 from domain.values import Value
@@ -45,6 +46,7 @@ class Condition(StrEnum):
     DELETED = "deleted"
 
 
+Deadline = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9](\+1)?$")]
 LocalTime = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 
 
@@ -52,7 +54,8 @@ class ScheduleDefinition(Value):
     """What an author writes. `payload` belongs to the executor: the scheduler passes it through unread."""
 
     name: str
-    cron: str
+    cron: str | None = None
+    """Absent where the parents' occurrences drive the schedule."""
     timezone: str
     executor: str = "pipeline"
     payload: dict[str, JsonValue]
@@ -69,7 +72,27 @@ class ScheduleDefinition(Value):
     start_deadline: LocalTime | None = None
     """Local wall time after which a pending occurrence is not worth starting."""
     execution_timeout_seconds: int = Field(default=3600, ge=1, le=7 * 86_400)
+    after_schedule_ids: tuple[str, ...] | None = None
+    """The schedules whose matching occurrences have to end before an occurrence of this one may start."""
+    after_schedule_id: str | None = None
+    """A single parent, as older manifests have it."""
+    after_terminal_status: TerminalStatus = TerminalStatus.COMPLETED
+    after_delay_minutes: int = Field(default=0, ge=0, le=7 * 1440)
+    """Counts from the last parent's end."""
+    dependency_deadline: Deadline | None = None
+    """Local wall time at which a waiting occurrence gives up; `+1` means on the next day. Without one, the end of
+    its local date does."""
     notes: str = Field(default="", max_length=10_000)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Each parent once, in the order written."""
+        single = (self.after_schedule_id,) if self.after_schedule_id else ()
+        return tuple(dict.fromkeys((*(self.after_schedule_ids or ()), *single)))
+
+    @property
+    def is_driven(self) -> bool:
+        return self.cron is None
 
 
 TOUCHES_NOTHING = frozenset({"name", "notes"})
@@ -94,6 +117,8 @@ class PlannedOccurrence(Value):
     start_by: datetime
     """Pending beyond this instant, it is not worth starting: the start delay or the start deadline, whichever
     is earlier."""
+    wait_until: datetime | None = None
+    """When waiting for parents ends: the dependency deadline or the end of the local date."""
 
     @property
     def at(self) -> datetime:

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from domain import ids
+from domain import ids, schedule_dependent, schedule_parent
 from domain.errors import Conflict
 from domain.run import Origin, Run, RunState, record
 from domain.schedule import TIMING, TOUCHES_NOTHING, ScheduleDefinition, changed_fields
 from domain.schedule_due import due, planned_backlog
 from domain.schedule_lane import request_lane, withdraw
+from domain.schedule_mail import ReleaseLane
 from domain.schedule_state import (
     REMEMBERED_REQUESTS,
-    ReleaseLane,
     Revision,
     ScheduleState,
     acknowledged,
+    begin,
     changed,
     current,
     new_run,
     recomputed,
+    unfinished,
 )
+
+
+def create(
+    workspace: str, schedule_id: str, definition: ScheduleDefinition, target: str, by: str, now: datetime
+) -> ScheduleState:
+    state = begin(workspace, schedule_id, definition, target, by, now)
+    return state.but(letters=schedule_dependent.subscriptions(schedule_id, None, definition))
 
 
 def check_revision(state: ScheduleState, expected: int) -> None:
@@ -50,9 +59,12 @@ def revise(state: ScheduleState, definition: ScheduleDefinition, target: str, by
     )
     if edited <= TOUCHES_NOTHING and target == state.target:
         return revised
-    revised = withdraw(
-        revised, now, "schedule_edited", "The schedule was edited while it was pending.", only_occurrences=True
-    )
+    message = "The schedule was edited while it was pending."
+    revised = withdraw(revised, now, "schedule_edited", message, only_occurrences=True)
+    revised = schedule_dependent.dropped(revised, now, "schedule_edited", message)
+    letters = schedule_dependent.subscriptions(state.schedule_id, state.definition, definition)
+    revised = revised.but(letters=(*revised.letters, *letters))
+    revised = revised.but(parenthood=schedule_parent.rematch(revised.parenthood))
     if edited & TIMING:
         return recomputed(revised, now)
     earlier = Revision(until=now, number=state.revision, definition=state.definition, target=state.target)
@@ -63,7 +75,11 @@ def pause(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     if state.paused:
         return state
     paused = state.but(paused=True, changed_at=now, changed_by=by)
-    return withdraw(paused, now, "schedule_paused", "The schedule was paused while it was waiting.")
+    return _dropped(paused, now, "schedule_paused", "The schedule was paused while it was waiting.")
+
+
+def _dropped(state: ScheduleState, now: datetime, reason: str, message: str) -> ScheduleState:
+    return schedule_dependent.dropped(withdraw(state, now, reason, message), now, reason, message)
 
 
 def resume(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
@@ -97,8 +113,9 @@ def replan(state: ScheduleState, now: datetime) -> ScheduleState:
 
 
 def delete(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
-    deleted = state.but(deleted=True, plan=None, changed_at=now, changed_by=by)
-    return withdraw(deleted, now, "schedule_deleted", "The schedule was deleted while it was waiting.")
+    letters = schedule_dependent.subscriptions(state.schedule_id, state.definition, None)
+    deleted = state.but(deleted=True, plan=None, letters=(*state.letters, *letters), changed_at=now, changed_by=by)
+    return _dropped(deleted, now, "schedule_deleted", "The schedule was deleted while it was waiting.")
 
 
 def check_run_now(state: ScheduleState, key: str) -> Run | None:
@@ -113,8 +130,10 @@ def check_run_now(state: ScheduleState, key: str) -> Run | None:
             "Look at that run, then unblock the schedule.",
             run_id=state.blocked.run_id,
         )
-    if state.open_runs:
-        active = state.open_runs[0].run
+    active = next(
+        (run for run in unfinished(state) if run.state is not RunState.WAITING or not run.is_occurrence), None
+    )
+    if active is not None:
         raise Conflict(
             "schedule.run.overlap",
             f"The schedule's run {active.run_id} is still {active.state}. Wait for its end, or cancel it.",

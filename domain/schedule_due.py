@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain import ids, missed
+from domain import ids, missed, schedule_dependent, schedule_parent
+from domain.dependency import Question
+from domain.occurrences import Occurrence
 from domain.planning import LookAround, Seen
-from domain.run import Missed, Origin, RunState, record
+from domain.run import Missed, Origin, Run, RunState, record
 from domain.schedule import Backlog
 from domain.schedule_lane import request_lane
+from domain.schedule_mail import AnnounceDue, ParentDue
 from domain.schedule_state import ScheduleState, changed, in_force, new_run
 
 
@@ -24,7 +27,8 @@ def planned_backlog(state: ScheduleState, now: datetime) -> Backlog | None:
 def look_around(state: ScheduleState, now: datetime) -> LookAround | None:
     """What the plan does not tell and has to be looked up, None while it tells enough. The plan holds as far as it
     reaches, so only what lies beyond its end is asked for."""
-    if not state.fires:
+    cron = state.definition.cron
+    if not state.fires or cron is None:
         return None
     reach = state.cursor
     if state.plan is not None:
@@ -32,12 +36,14 @@ def look_around(state: ScheduleState, now: datetime) -> LookAround | None:
             return None
         reach = max(state.cursor, state.plan.planned[-1].at)
     return LookAround(
-        cron=state.definition.cron,
+        cron=cron,
         timezone=state.definition.timezone,
         max_start_delay_minutes=state.definition.max_start_delay_minutes,
         start_deadline=state.definition.start_deadline,
         after=reach,
         now=max(now, reach),
+        waits=bool(state.definition.parents),
+        dependency_deadline=state.definition.dependency_deadline,
         last_nominal=_last_nominal(state, now),
     )
 
@@ -78,8 +84,24 @@ def due(state: ScheduleState, backlog: Backlog, now: datetime) -> ScheduleState:
         start_by=decision.run.start_by,
         revision=revision,
     )
-    lateness = round((now - occurrence.at).total_seconds(), 3)
-    return request_lane(state, record(run, lateness_seconds=lateness), revision, now)
+    state = _announce(state, occurrence, run)
+    if not policy.parents:
+        lateness = round((now - occurrence.at).total_seconds(), 3)
+        return request_lane(state, record(run, lateness_seconds=lateness), revision, now)
+    question = Question(
+        dependent_id=state.schedule_id, run_id=run.run_id, dates=occurrence.local_dates, instant=occurrence.at
+    )
+    return schedule_dependent.wait(state, run, revision, now, question, decision.run.wait_until or now)
+
+
+def _announce(state: ScheduleState, occurrence: Occurrence, run: Run) -> ScheduleState:
+    """Remembers the occurrence for those that depend on it, and tells those that it drives."""
+    due = ParentDue(
+        parent_id=state.schedule_id, at=occurrence.at, nominal=occurrence.nominal, dates=occurrence.local_dates
+    )
+    letters = tuple(AnnounceDue(schedule_id=dependent, due=due) for dependent in state.parenthood.subscribers)
+    parenthood = schedule_parent.recorded(state.parenthood, occurrence, run)
+    return state.but(parenthood=parenthood, letters=(*state.letters, *letters))
 
 
 def _missed(state: ScheduleState, stretch: Missed, now: datetime) -> ScheduleState:
@@ -96,7 +118,8 @@ def _missed(state: ScheduleState, stretch: Missed, now: datetime) -> ScheduleSta
             "message": f"{words} fell due while nobody could act on them.",
         }
     )
-    return changed(state, record(summary)).but(last_missed=stretch)
+    missing = changed(state, record(summary))
+    return missing.but(last_missed=stretch, parenthood=schedule_parent.missed(missing.parenthood, stretch))
 
 
 def _last_nominal(state: ScheduleState, now: datetime) -> datetime | None:

@@ -13,7 +13,8 @@ from domain import lane
 from domain.lane import Lane, LaneDecision, LaneEntry, Launch
 from domain.run import Advanced, Run, hand_over
 from domain.schedule import lane_of
-from domain.schedule_state import OpenRun, RequestLane, Revision, ScheduleState, WithdrawFromLane, changed
+from domain.schedule_mail import RequestLane, WithdrawFromLane
+from domain.schedule_state import OpenRun, Revision, ScheduleState, changed
 
 
 def request_lane(state: ScheduleState, change: Advanced, revision: Revision, now: datetime) -> ScheduleState:

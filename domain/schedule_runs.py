@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from domain import schedule_dependent
 from domain.run import Advanced, Run, RunState
 from domain.schedule import Block, RunSummary
 from domain.schedule_lane import run_ended, withdraw
@@ -45,4 +46,5 @@ def _blocked_by(state: ScheduleState, run: Run, lane: str, now: datetime) -> Sch
         return state
     block = Block(reason=run.reason or run.state, run_id=run.run_id, since=now)
     message = f"The schedule was blocked by run {run.run_id} while it was pending."
-    return withdraw(state.but(blocked=block, blocked_lane=lane), now, "schedule_blocked", message)
+    blocked = withdraw(state.but(blocked=block, blocked_lane=lane), now, "schedule_blocked", message)
+    return schedule_dependent.dropped(blocked, now, "schedule_blocked", message)

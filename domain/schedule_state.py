@@ -8,12 +8,11 @@ delivered, so neither an outage nor a restart loses one.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
 
-from pydantic import Field
-
+from domain import schedule_parent
+from domain.dependency import Question
 from domain.events import Event, RunChanged, ScheduleChanged
-from domain.lane import Lane, LaneEntry
+from domain.lane import Lane
 from domain.run import Advanced, Missed, Origin, Run, RunState
 from domain.schedule import (
     Acknowledgement,
@@ -27,34 +26,11 @@ from domain.schedule import (
     ScheduleView,
     lane_of,
 )
+from domain.schedule_mail import Letter, Mail
+from domain.schedule_parent import Parenthood
 from domain.values import Value
 
 REMEMBERED_REQUESTS = 200
-
-
-class RequestLane(Value):
-    kind: Literal["request"] = "request"
-    lane: str
-    entry: LaneEntry
-
-
-class WithdrawFromLane(Value):
-    kind: Literal["withdraw"] = "withdraw"
-    lane: str
-    reason: str
-    message: str
-    only_occurrences: bool
-
-
-class ReleaseLane(Value):
-    """A person has looked at an unknown run and unblocked: it holds its lane no longer."""
-
-    kind: Literal["release"] = "release"
-    lane: str
-    run_id: str
-
-
-Mail = Annotated[RequestLane | WithdrawFromLane | ReleaseLane, Field(discriminator="kind")]
 
 
 class OpenRun(Value):
@@ -71,6 +47,18 @@ class Revision(Value):
     number: int
     definition: ScheduleDefinition
     target: str
+
+
+class WaitingRun(Value):
+    """An occurrence that waits for its parents."""
+
+    run: Run
+    revision: Revision
+    question: Question
+    wait_until: datetime
+    ask_again_at: datetime
+    ready_at: datetime | None = None
+    """When the delay after its last parent's end is over."""
 
 
 class ScheduleState(Value):
@@ -97,6 +85,11 @@ class ScheduleState(Value):
     """Absent when it has to be made anew."""
     earlier: tuple[Revision, ...] = ()
     open_runs: tuple[OpenRun, ...] = ()
+    waiting: tuple[WaitingRun, ...] = ()
+    """What waits for parents: at most one."""
+    driven_runs: tuple[str, ...] = ()
+    """The latest runs that parents' occurrences made."""
+    parenthood: Parenthood
     gate: Lane | None = None
     """While a run of an earlier revision still goes on in another lane: what waits for its end."""
     blocked_lane: str | None = None
@@ -108,6 +101,7 @@ class ScheduleState(Value):
     heartbeat_seconds: int = 30
     outbox: tuple[Event, ...] = ()
     mail: tuple[Mail, ...] = ()
+    letters: tuple[Letter, ...] = ()
 
     @property
     def condition(self) -> Condition:
@@ -120,6 +114,15 @@ class ScheduleState(Value):
     @property
     def fires(self) -> bool:
         return self.condition is Condition.ACTIVE and self.workspace_active
+
+    @property
+    def is_over(self) -> bool:
+        """Deleted, and nothing left to wait for or to tell."""
+        return self.deleted and not (self.open_runs or self.outbox or self.mail or self.letters)
+
+    @property
+    def needs_plan(self) -> bool:
+        return self.fires and self.plan is None and not self.definition.is_driven
 
     @property
     def lane(self) -> str:
@@ -135,7 +138,7 @@ class ScheduleState(Value):
         return self.model_copy(update=changes)
 
 
-def create(
+def begin(
     workspace: str, schedule_id: str, definition: ScheduleDefinition, target: str, by: str, now: datetime
 ) -> ScheduleState:
     return ScheduleState(
@@ -149,6 +152,7 @@ def create(
         changed_by=by,
         acknowledgement=acknowledged(definition, None, by, now),
         cursor=now,
+        parenthood=Parenthood(remembered_since=now),
     )
 
 
@@ -181,7 +185,7 @@ def view(state: ScheduleState) -> ScheduleView:
         next_due_at=planned.at if planned else None,
         upcoming=tuple(p.occurrence for p in upcoming if p.at > state.cursor)[:5],
         tzdata_version=state.plan.tzdata_version if state.plan else None,
-        open_runs=tuple(RunSummary.of(open_run.run) for open_run in state.open_runs),
+        open_runs=tuple(RunSummary.of(open_run.run) for open_run in (*state.open_runs, *state.waiting)),
         last_run=state.last_run,
         last_missed=state.last_missed,
         created_at=state.created_at,
@@ -189,6 +193,11 @@ def view(state: ScheduleState) -> ScheduleView:
         changed_at=state.changed_at,
         changed_by=state.changed_by,
     )
+
+
+def unfinished(state: ScheduleState) -> tuple[Run, ...]:
+    """Its runs that have not ended, those that wait for parents last."""
+    return tuple([open_run.run for open_run in state.open_runs] + [waiting.run for waiting in state.waiting])
 
 
 def announced(state: ScheduleState) -> ScheduleState:
@@ -244,4 +253,6 @@ def new_run(
 
 
 def changed(state: ScheduleState, change: Advanced) -> ScheduleState:
-    return state.but(outbox=(*state.outbox, RunChanged(change=change)))
+    """Something happened to a run: the read model is told, and those that depend on it will be."""
+    parenthood = schedule_parent.followed(state.parenthood, change.run)
+    return state.but(outbox=(*state.outbox, RunChanged(change=change)), parenthood=parenthood)

@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import os
 import pwd
+import re
 import shutil
 import signal
 import stat
@@ -35,7 +36,8 @@ _SUPERUSER = "almanac"
 _DATABASE = "almanac"
 _ROOT_RUNS_AS = "almanac-postgres"
 _SOCKET_NAME = ".s.PGSQL.5432"
-_SOCKET_PATH_BYTES = 100
+# A longer path doesn't fit into a socket's address; other signs mean something in lists of hosts or folders.
+_SOCKET_PLACE = re.compile(r"[A-Za-z0-9_./ @+~-]{1,100}")
 _START_SECONDS = 60.0
 
 
@@ -67,7 +69,7 @@ class PostgresServer:
 
     @property
     def socket_folder(self) -> Path:
-        """Where the socket is: beside the data, or in the temporary folder when that path is too long for one."""
+        """Where the socket is: beside the data, or in the temporary folder when its path can't be a socket's."""
         return _socket_folder(self._data)
 
     @property
@@ -190,8 +192,8 @@ def _check_version(data: Path) -> None:
 
 
 def _socket_folder(data: Path) -> Path:
-    """The data folder itself, unless its path is longer than a unix socket's address may be."""
-    if len(os.fsencode(data / _SOCKET_NAME)) <= _SOCKET_PATH_BYTES:
+    """The data folder itself, where its path can be a socket's; else one of its own among the temporary ones."""
+    if _SOCKET_PLACE.fullmatch(str(data / _SOCKET_NAME)):
         return data
     digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"almanac-{digest}"

@@ -17,11 +17,9 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from domain.messages import TASK_QUEUE
 from embedded.child import Child
 from embedded.waiting import until_ready
-
-TASK_QUEUE = "almanac"
-"""Where the worker polls for workflow tasks."""
 
 READY_PATH = "/readyz"
 """Answers 200 once the API can serve requests."""

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from domain.messages import TASK_QUEUE
 from embedded import supervision
 from embedded.folder import DataFolder, Ports
 from embedded.ports import Asked, choose
 from embedded.postgres import PostgresServer
-from embedded.program import TASK_QUEUE, Program, api_answers, worker_polls
+from embedded.program import Program, api_answers, worker_polls
 from embedded.report import Endpoints, Report, near
 from embedded.supervision import Part
 from embedded.temporal_server import TemporalServer

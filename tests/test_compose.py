@@ -23,6 +23,7 @@ from embedded.ports import free_port
 from embedded.program import READY_PATH
 from embedded.stack import WORKER_GRACE_SECONDS
 from embedded.temporal_server import SEARCH_ATTRIBUTES, TemporalServer, temporal_binary
+from worker.settings import WorkerSettings
 
 ROOT = Path(__file__).parent.parent
 COMPOSE = ROOT / "docker-compose.yml"
@@ -30,7 +31,7 @@ COMPOSE = ROOT / "docker-compose.yml"
 LAUNCH_SECONDS = 5
 """How long a worker that shuts down lets launches in progress reach running."""
 
-DRAIN_SECONDS = 20
+DRAIN_SECONDS = WorkerSettings.model_fields["drain_seconds"].default
 """How long it then lets its executions finish."""
 
 FAREWELL_SECONDS = 10
@@ -95,7 +96,7 @@ def seconds(duration: str) -> int:
 
 def test_the_stop_grace_covers_a_workers_whole_shutdown(services: dict[str, dict[str, Any]]) -> None:
     grace = seconds(services["worker"]["stop_grace_period"])
-    assert grace == 50
+    assert (grace, DRAIN_SECONDS) == (50, 20)
     assert grace > LAUNCH_SECONDS + DRAIN_SECONDS + FAREWELL_SECONDS
     assert LAUNCH_SECONDS + DRAIN_SECONDS < WORKER_GRACE_SECONDS < grace
 
@@ -119,6 +120,13 @@ def test_no_secret_has_a_value_or_a_default_here(compose: dict[str, Any], servic
     lines = (ROOT / ".env.example").read_text().splitlines()
     example = dict(line.split("=") for line in lines if line and not line.startswith("#"))
     assert example == dict.fromkeys(SECRETS, "")
+
+
+def test_the_token_is_for_the_apis_own_user_alone(services: dict[str, dict[str, Any]]) -> None:
+    (secret,) = services["api"]["secrets"]
+    assert secret == {"source": "api_token", "uid": "10001", "gid": "10001", "mode": 0o400}
+    assert "USER 10001:10001" in dockerfile()
+    assert services["api"]["environment"]["ALMANAC_TOKEN_FILE"] == "/run/secrets/api_token"
 
 
 def test_workers_can_be_many_and_share_the_run_folders(services: dict[str, dict[str, Any]]) -> None:
@@ -180,6 +188,16 @@ def test_the_locks_have_hashes_and_name_no_place_to_download_from(lock: str) -> 
         )
     assert "://" not in text
     assert "index" not in re.sub(r"--hash=\S+", "", text)
+
+
+def test_the_locks_hold_all_that_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    asked = {"run": project["project"]["dependencies"], "dev": project["dependency-groups"]["dev"]}
+    asked["dev"] = asked["run"] + asked["dev"]
+    for lock, requirements in asked.items():
+        text = (ROOT / "requirements" / f"{lock}.txt").read_text()
+        locked = set(re.findall(r"^([a-z0-9-]+)", text, flags=re.MULTILINE))
+        assert {re.split(r"[\[<>=]", requirement)[0] for requirement in requirements} <= locked, "run scripts/lock"
 
 
 @pytest.mark.stack

@@ -179,7 +179,7 @@ class LaneWorkflow:
         return bool(self._inbox) or (self._holder_ended is not None and self._holder_ended.done())
 
     def _idle(self) -> bool:
-        return self._lane.holder is None and not self._lane.waiting and not self._reports and not self._inbox
+        return self._lane.is_idle and not self._reports and not self._inbox
 
     def _history_is_long(self) -> bool:
         info = workflow.info()

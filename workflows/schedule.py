@@ -13,10 +13,22 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities import visibility
+    from activities.kinship import KinshipActivities
     from activities.mirror import MirrorActivities
     from activities.planning import PlanningActivities
-    from activities.post import LaneLetter, PostActivities
-    from domain import lane, messages, schedule_acts, schedule_due, schedule_lane, schedule_runs, schedule_state
+    from activities.post import LaneLetter, Letters, PostActivities
+    from domain import (
+        lane,
+        messages,
+        schedule_acts,
+        schedule_dependent,
+        schedule_due,
+        schedule_kin,
+        schedule_lane,
+        schedule_runs,
+        schedule_state,
+    )
+    from domain.dependency import Answer, Question
     from domain.errors import Conflict, NotFound
     from domain.events import Events
     from domain.messages import (
@@ -31,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
         SetWorkspaceActive,
     )
     from domain.schedule import ScheduleView
+    from domain.schedule_mail import ParentDue, Subscribe
     from domain.schedule_state import ScheduleState
     from workflows import words
     from workflows.alarm import Alarm
@@ -46,7 +59,9 @@ class ScheduleWorkflow:
         self._state = start.state
         self._changed = start.state is not None
         self._alarm = Alarm()
-        self._outlets = (Outlet(self._send_mail), Outlet(self._project))
+        self._outlets = (Outlet(self._send_mail), Outlet(self._send_letters), Outlet(self._project))
+        self._answers: list[Answer] = []
+        self._dues: list[ParentDue] = []
         self._shown: tuple[str, str, datetime | None] | None = None
 
     @workflow.run
@@ -55,7 +70,7 @@ class ScheduleWorkflow:
         while True:
             await self._settle()
             state = self._live
-            if state.deleted and not state.open_runs and not state.outbox and not state.mail:
+            if state.is_over:
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 return
             if self._history_is_long() and not self._changed:
@@ -69,7 +84,7 @@ class ScheduleWorkflow:
     @workflow.update(name=messages.CREATE_UPDATE)
     async def create(self, request: CreateSchedule) -> ScheduleAnswer:
         if self._state is None:
-            state = schedule_state.create(
+            state = schedule_acts.create(
                 self._start.workspace,
                 self._start.schedule_id,
                 request.definition,
@@ -78,7 +93,7 @@ class ScheduleWorkflow:
                 workflow.now(),
             )
             self._put(schedule_state.announced(state))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @create.validator
@@ -93,7 +108,7 @@ class ScheduleWorkflow:
         revised = schedule_acts.revise(before, request.definition, request.target, request.by, workflow.now())
         if revised is not before:
             self._put(schedule_state.announced(revised))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @revise.validator
@@ -109,19 +124,19 @@ class ScheduleWorkflow:
     @workflow.update(name=messages.RESUME_UPDATE)
     async def resume(self, act: Act) -> ScheduleAnswer:
         self._put(schedule_state.announced(schedule_acts.resume(self._live, act.by, workflow.now())))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @workflow.update(name=messages.UNBLOCK_UPDATE)
     async def unblock(self, act: Act) -> ScheduleAnswer:
         self._put(schedule_state.announced(schedule_acts.unblock(self._live, act.by, workflow.now())))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @workflow.update(name=messages.REPLAN_UPDATE)
     async def replan(self, act: Act) -> ScheduleAnswer:
         self._put(schedule_acts.replan(self._live, workflow.now()))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @workflow.update(name=messages.WORKSPACE_UPDATE)
@@ -174,6 +189,25 @@ class ScheduleWorkflow:
     def run_report(self, report: RunReport) -> None:
         self._put(schedule_state.announced(schedule_runs.run_reported(self._live, report.changes, workflow.now())))
 
+    @workflow.signal(name=messages.QUESTION_SIGNAL)
+    def await_occurrence(self, question: Question) -> None:
+        self._put(schedule_kin.asked(self._live, question))
+
+    @workflow.signal(name=messages.SUBSCRIBE_SIGNAL)
+    def subscribe(self, subscription: Subscribe) -> None:
+        self._put(schedule_kin.subscribed(self._live, subscription))
+
+    @workflow.signal(name=messages.ANSWER_SIGNAL)
+    def parent_occurrence(self, answer: Answer) -> None:
+        """Kept until all that came together is taken in together."""
+        self._answers.append(answer)
+        self._changed = True
+
+    @workflow.signal(name=messages.PARENT_DUE_SIGNAL)
+    def parent_due(self, due: ParentDue) -> None:
+        self._dues.append(due)
+        self._changed = True
+
     @workflow.query(name="schedule")
     def view(self) -> ScheduleView:
         return schedule_state.view(self._live)
@@ -185,6 +219,7 @@ class ScheduleWorkflow:
         while True:
             self._changed = False
             await self._decide()
+            await self._settle_kin()
             self._show()
             await asyncio.gather(*(outlet.deliver() for outlet in self._outlets))
             if not self._changed:
@@ -211,6 +246,36 @@ class ScheduleWorkflow:
         found = self._live.but(heartbeat_seconds=outlook.heartbeat_seconds)
         self._put(schedule_state.announced(schedule_due.seen(found, outlook.seen, now)))
 
+    async def _settle_kin(self) -> None:
+        """What parents have said, what dependents have asked, and what follows."""
+        before = self._live
+        if self._answers:
+            answers, self._answers = tuple(self._answers), []
+            self._state = schedule_kin.heard(self._live, answers, workflow.now())
+        if self._dues:
+            await self._follow_parents()
+        lookup = schedule_kin.lookup(self._live, workflow.now())
+        if lookup is not None:
+            found = await workflow.execute_local_activity_method(
+                KinshipActivities.match_occurrences, lookup, start_to_close_timeout=QUICK, summary="parent occurrences"
+            )
+            self._state = schedule_kin.matched(self._live, found, workflow.now())
+        self._state = schedule_kin.settled(self._live, workflow.now())
+        if self._live.outbox != before.outbox or self._live.mail != before.mail:
+            self._put(schedule_state.announced(self._live))
+
+    async def _follow_parents(self) -> None:
+        """Occurrences of a schedule that has no pattern of its own."""
+        dues, self._dues = tuple(self._dues), []
+        found = await workflow.execute_local_activity_method(
+            KinshipActivities.wait_ends,
+            schedule_kin.wait_ends(self._live, dues),
+            start_to_close_timeout=QUICK,
+            summary="end of the date",
+        )
+        for due, end in zip(dues, found.ends, strict=True):
+            self._state = schedule_dependent.driven(self._live, due, workflow.now(), end)
+
     async def _send_mail(self) -> None:
         while self._live.mail:
             letter = LaneLetter(
@@ -220,6 +285,19 @@ class ScheduleWorkflow:
                 PostActivities.tell_lane, letter, start_to_close_timeout=QUICK, retry_policy=ONCE, summary="lane"
             )
             self._state = self._live.but(mail=self._live.mail[1:])
+
+    async def _send_letters(self) -> None:
+        letters = self._live.letters
+        if not letters:
+            return
+        await workflow.execute_local_activity_method(
+            PostActivities.tell_kin,
+            Letters(workspace=self._live.workspace, sender=self._live.schedule_id, letters=letters),
+            start_to_close_timeout=QUICK,
+            retry_policy=ONCE,
+            summary="parents and dependents",
+        )
+        self._state = self._live.but(letters=self._live.letters[len(letters) :])
 
     async def _project(self) -> None:
         events = self._live.outbox
@@ -262,7 +340,7 @@ class ScheduleWorkflow:
         planned = self._live.next_planned
         times = [planned.at] if planned else []
         gate = lane.next_wake(self._live.gate) if self._live.gate else None
-        times += [gate] if gate else []
+        times += [at for at in (gate, schedule_kin.next_wake(self._live, workflow.now())) if at is not None]
         times += [outlet.retry_at for outlet in self._outlets if outlet.retry_at is not None]
         self._alarm.set(min(times, default=None), words.schedule_timer(self._live))
 

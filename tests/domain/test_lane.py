@@ -189,3 +189,23 @@ def test_a_granted_run_says_on_its_trail_that_it_waited_and_was_granted() -> Non
     assert [change.trail.kind for change in decision.changes] == ["lane_granted"]
     assert decision.started is not None
     assert decision.started.run.state is RunState.QUEUED
+
+
+@pytest.mark.parametrize("policy", CollisionPolicy)
+def test_a_request_that_comes_again_after_its_run_was_skipped_starts_nothing(policy: CollisionPolicy) -> None:
+    again = entry(policy=policy)
+    ended = withdrawn(held_by(entry("s2"), again), "s1", at("12:01"), "schedule_paused", "Paused.").lane
+    assert ended.holder is not None
+    free = released(ended, ended.holder.run.run_id, at("12:02")).lane
+    assert arrive(free, again, at("12:03")) == LaneDecision(lane=free)
+    assert not free.is_idle
+    forgotten = tick(free, at("12:00", day=2)).lane
+    assert forgotten.is_idle
+    assert ends(arrive(forgotten, again, at("12:00", day=2))) == [(again.run.run_id, "expired", None)]
+
+
+def test_a_lane_remembers_one_ended_run_of_each_schedule_however_many_it_skips() -> None:
+    lane = held_by(entry("s2"))
+    for minute in range(1, 50):
+        lane = arrive(lane, entry(scheduled_for=at(f"12:{minute:02}")), at(f"12:{minute:02}")).lane
+    assert [stone.schedule_id for stone in lane.tombstones] == ["s1"]

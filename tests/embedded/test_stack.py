@@ -178,15 +178,19 @@ async def test_a_signal_during_the_start_stops_what_was_started(
 
 
 async def test_a_second_signal_does_not_wait_for_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This worker never heeds SIGTERM, and never gets ready: only its grace or the second signal ends it."""
+    """This worker is deaf to SIGTERM: only the end of its grace or the second signal ends it."""
     worker = tmp_path / "programs" / "worker"
     worker.mkdir(parents=True)
     (worker / "__init__.py").touch()
-    (worker / "__main__.py").write_text("import signal; signal.signal(15, signal.SIG_IGN); signal.pause()")
+    deaf = "import pathlib, signal; signal.signal(15, signal.SIG_IGN); pathlib.Path(__file__).with_name('deaf').touch()"
+    (worker / "__main__.py").write_text(f"{deaf}; signal.pause()")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'programs'}:{Path.cwd()}")
-    heard = Impatient("Worker starting", "Worker stopping")
+    heard = Impatient("Worker stopping")
+    running = asyncio.create_task(up(tmp_path / "data", report=heard, asked=free_ports()))
+    await eventually((worker / "deaf").exists)
+    os.kill(os.getpid(), signal.SIGTERM)
     async with asyncio.timeout(WORKER_GRACE_SECONDS - 5):
-        await up(tmp_path / "data", report=heard, asked=free_ports())
+        await running
     assert heard.moments[-6:] == moments(["Worker", "Temporal", "PostgreSQL"], "stopping", "stopped")
 
 

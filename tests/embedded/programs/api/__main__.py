@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 class Ready(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/api/v1/ready" else 404)
+        self.send_response(200 if self.path == "/readyz" else 404)
         self.end_headers()
 
 
