@@ -37,7 +37,7 @@ WORKFLOW_IMPORTS = {"__future__", "asyncio", "collections", "contextlib", "datet
 ENTRY_POINTS = {"worker", "api", "cli", "embedded", "bench"}
 MAY_READ_ENVIRONMENT = {
     "executors/step.py",  # hands PATH and HOME on to programs
-    "readmodel/migrate.py",  # `python -m readmodel.migrate` is a program of its own
+    "executors/guardian.py",  # a process of its own, which finds programs by their PATH and not by its own
 }
 
 IMPURE_CALLS = {
