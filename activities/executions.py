@@ -21,11 +21,12 @@ from temporalio.service import RPCError
 from domain import ids, messages
 from domain.errors import Unavailable
 from domain.events import RunChanged
+from domain.identity import RunIdentity
 from domain.lane import Launch
 from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import documents, folders
-from executors.protocol import Execution, Outcome, Prepared, Refused, RunIdentity
+from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims
 

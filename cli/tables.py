@@ -97,7 +97,7 @@ def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
             utc(due) if due else "-",
             state(last) if last else "-",
             relative(last.at, now) if last else "-",
-            view.definition.cron or "driven",
+            view.definition.cron or DRIVEN,
             view.definition.timezone,
             view.schedule_id,
         )

@@ -17,10 +17,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from domain.identity import RunIdentity
 from domain.run import RunState
 from domain.values import Value
 from evidence import durable
-from executors.protocol import RunIdentity
 
 METADATA = "run_metadata.json"
 KIND = re.compile(r"[a-z][a-z0-9_]*")

@@ -6,17 +6,11 @@ something is due. Handlers only change the state; what follows from it is settle
 
 from __future__ import annotations
 
-import asyncio
-from datetime import datetime
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities import visibility
     from activities.kinship import KinshipActivities
-    from activities.mirror import MirrorActivities
     from activities.planning import PlanningActivities
-    from activities.post import LaneLetter, Letters, PostActivities
     from domain import (
         lane,
         messages,
@@ -30,28 +24,17 @@ with workflow.unsafe.imports_passed_through():
     )
     from domain.dependency import Answer, Question
     from domain.errors import Conflict, NotFound
-    from domain.events import Events
-    from domain.messages import (
-        Act,
-        CreateSchedule,
-        ReviseSchedule,
-        RunNow,
-        RunNowAnswer,
-        RunReport,
-        ScheduleAnswer,
-        ScheduleInput,
-        SetWorkspaceActive,
-    )
+    from domain.messages import Act, CreateSchedule, ReviseSchedule, RunNow, RunNowAnswer, ScheduleAnswer, ScheduleInput
     from domain.schedule import ScheduleView
     from domain.schedule_mail import ParentDue, Subscribe
     from domain.schedule_state import ScheduleState
     from workflows import words
     from workflows.alarm import Alarm
-    from workflows.outlet import ONCE, QUICK, Outlet
+    from workflows.dispatch import Dispatch
+    from workflows.outlet import QUICK
     from workflows.refusals import refusals
-
-HISTORY_LIMIT = 2000
-"""Events after which a schedule continues as new: an entity that is woken often is replayed often."""
+    from workflows.renewal import history_is_long
+    from workflows.shown import Shown
 
 
 @workflow.defn(name=messages.SCHEDULE_WORKFLOW)
@@ -62,10 +45,10 @@ class ScheduleWorkflow:
         self._state = start.state
         self._changed = start.state is not None
         self._alarm = Alarm()
-        self._outlets = (Outlet(self._send_mail), Outlet(self._send_letters), Outlet(self._project))
+        self._dispatch = Dispatch(lambda: self._live, self._keep)
+        self._shown = Shown()
         self._answers: list[Answer] = []
         self._dues: list[ParentDue] = []
-        self._shown: tuple[str, str, datetime | None] | None = None
 
     @workflow.run
     async def run(self, start: ScheduleInput) -> None:
@@ -76,8 +59,10 @@ class ScheduleWorkflow:
             if state.is_over:
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 return
-            if self._history_is_long() and not self._changed:
+            if history_is_long(self._start.history_limit) and not self._changed:
                 await workflow.wait_condition(workflow.all_handlers_finished)
+                if self._changed:
+                    continue
                 workflow.continue_as_new(start.model_copy(update={"state": self._live}))
             self._set_alarm()
             await workflow.wait_condition(lambda: self._changed or self._alarm.rang)
@@ -143,7 +128,7 @@ class ScheduleWorkflow:
         return self._answer()
 
     @workflow.update(name=messages.WORKSPACE_UPDATE)
-    def set_workspace_active(self, change: SetWorkspaceActive) -> ScheduleAnswer:
+    def set_workspace_active(self, change: messages.SetWorkspaceActive) -> ScheduleAnswer:
         self._put(schedule_state.announced(schedule_acts.set_workspace_active(self._live, change.active)))
         return self._answer()
 
@@ -189,7 +174,7 @@ class ScheduleWorkflow:
             self._put(schedule_state.announced(schedule_acts.run_now(self._state, request.key, request.by, now)[0]))
 
     @workflow.signal(name=messages.RUN_REPORT_SIGNAL)
-    def run_report(self, report: RunReport) -> None:
+    def run_report(self, report: messages.RunReport) -> None:
         self._put(schedule_state.announced(schedule_runs.run_reported(self._live, report.changes, workflow.now())))
 
     @workflow.signal(name=messages.QUESTION_SIGNAL)
@@ -223,8 +208,8 @@ class ScheduleWorkflow:
             self._changed = False
             await self._decide()
             await self._settle_kin()
-            self._show()
-            await asyncio.gather(*(outlet.deliver() for outlet in self._outlets))
+            self._shown.update(self._live)
+            await self._dispatch.deliver()
             # Again, without what has been delivered; unlike attributes, details cost no history.
             workflow.set_current_details(words.schedule_details(self._live))
             if not self._changed:
@@ -281,48 +266,14 @@ class ScheduleWorkflow:
         for due, end in zip(dues, found.ends, strict=True):
             self._state = schedule_dependent.driven(self._live, due, workflow.now(), end)
 
-    async def _send_mail(self) -> None:
-        while self._live.mail:
-            letter = LaneLetter(
-                workspace=self._live.workspace, schedule_id=self._live.schedule_id, mail=self._live.mail[0]
-            )
-            await workflow.execute_local_activity_method(
-                PostActivities.tell_lane, letter, start_to_close_timeout=QUICK, retry_policy=ONCE, summary="lane"
-            )
-            self._state = self._live.but(mail=self._live.mail[1:])
-
-    async def _send_letters(self) -> None:
-        letters = self._live.letters
-        if not letters:
-            return
-        await workflow.execute_local_activity_method(
-            PostActivities.tell_kin,
-            Letters(workspace=self._live.workspace, sender=self._live.schedule_id, letters=letters),
-            start_to_close_timeout=QUICK,
-            retry_policy=ONCE,
-            summary="parents and dependents",
-        )
-        self._state = self._live.but(letters=self._live.letters[len(letters) :])
-
-    async def _project(self) -> None:
-        events = self._live.outbox
-        if not events:
-            return
-        await workflow.execute_local_activity_method(
-            MirrorActivities.project,
-            Events(events=events),
-            start_to_close_timeout=QUICK,
-            retry_policy=ONCE,
-            summary="mirror",
-        )
-        sent = {id(event) for event in events}
-        self._state = self._live.but(outbox=tuple(event for event in self._live.outbox if id(event) not in sent))
-
     # Parts -------------------------------------------------------------------------------------------
 
     def _put(self, state: ScheduleState) -> None:
         self._state = state
         self._changed = True
+
+    def _keep(self, state: ScheduleState) -> None:
+        self._state = state
 
     @property
     def _live(self) -> ScheduleState:
@@ -337,30 +288,12 @@ class ScheduleWorkflow:
     def _answer(self) -> ScheduleAnswer:
         return ScheduleAnswer(schedule=schedule_state.view(self._live), events=self._live.outbox)
 
-    def _history_is_long(self) -> bool:
-        info = workflow.info()
-        return info.is_continue_as_new_suggested() or info.get_current_history_length() > HISTORY_LIMIT
-
     def _set_alarm(self) -> None:
-        planned = self._live.next_planned
-        times = [planned.at] if planned else []
-        gate = lane.next_wake(self._live.gate) if self._live.gate else None
-        times += [at for at in (gate, schedule_kin.next_wake(self._live, workflow.now())) if at is not None]
-        times += [outlet.retry_at for outlet in self._outlets if outlet.retry_at is not None]
-        self._alarm.set(min(times, default=None), words.schedule_timer(self._live))
-
-    def _show(self) -> None:
-        """Keeps what Temporal shows of the schedule up to date; attributes cost history, so only what changed."""
-        state = self._live
-        workflow.set_current_details(words.schedule_details(state))
-        planned = state.next_planned
-        shown = (state.definition.name, state.condition, planned.at if planned else None)
-        if shown != self._shown:
-            self._shown = shown
-            workflow.upsert_search_attributes(
-                [
-                    visibility.SCHEDULE.value_set(shown[0]),
-                    visibility.CONDITION.value_set(shown[1]),
-                    visibility.NEXT_DUE.value_set(shown[2]) if shown[2] else visibility.NEXT_DUE.value_unset(),
-                ]
-            )
+        planned, gate = self._live.next_planned, self._live.gate
+        times = (
+            planned.at if planned else None,
+            lane.next_wake(gate) if gate else None,
+            schedule_kin.next_wake(self._live, workflow.now()),
+            self._dispatch.retry_at,
+        )
+        self._alarm.set(min((at for at in times if at is not None), default=None), words.schedule_timer(self._live))

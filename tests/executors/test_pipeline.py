@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from domain.errors import Invalid
+from domain.identity import RunIdentity
 from domain.pipeline import CommandStep, PipelineDefinition, PipelineVersion
 from domain.run import Origin, RunState
 from executors import process
 from executors.pipeline import PipelineExecutor, PipelineMissing, PipelineUnreleased
-from executors.protocol import Execution, Outcome, Payload, Refused, RunIdentity
+from executors.protocol import Execution, Outcome, Payload, Refused
 
 SCHEDULED_FOR = datetime(2027, 3, 14, 7, tzinfo=UTC)
 PAYLOAD: Payload = {"pipeline": "finance/close", "version": "current"}
