@@ -37,7 +37,7 @@ async def schedule_life(stage: Stage, harness: Harness) -> None:
     await harness.revise(schedule, 2, notes="Only words.")
     await harness.act(schedule, messages.REPLAN_UPDATE)
     for active in (False, True):
-        await harness.handle(schedule).execute_update(messages.WORKSPACE_UPDATE, SetWorkspaceActive(active=active))
+        await harness.handle(schedule).signal(messages.WORKSPACE_SIGNAL, SetWorkspaceActive(active=active))
     await harness.act(schedule, messages.DELETE_UPDATE)
     await harness.handle(schedule).result()
 
