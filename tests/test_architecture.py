@@ -39,7 +39,7 @@ DOMAIN_IMPORTS = {
         "functools",
         "hashlib",
     ),
-    *("itertools", "json", "math", "re", "string", "struct", "typing", "uuid", "zlib"),
+    *("itertools", "json", "math", "re", "string", "struct", "typing", "unicodedata", "uuid", "zlib"),
     *("pydantic", "croniter"),
     *("importlib", "tzdata", "zoneinfo"),  # the pinned zone data, which is part of the program
 }

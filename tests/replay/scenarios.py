@@ -76,6 +76,25 @@ async def schedule_changes_lane(stage: Stage, harness: Harness) -> None:
     await harness.act(schedule, messages.DELETE_UPDATE)
 
 
+async def schedule_run_dropped(stage: Stage, harness: Harness) -> None:
+    first, second = await harness.create(script="hold"), await harness.create()
+    held = await harness.run_now(first)
+    await harness.in_state(first, RunState.RUNNING)
+    await harness.run_now(second)
+    waiting = await harness.in_state(second, RunState.WAITING)
+    await harness.drop(waiting)
+    await harness.final(second)
+    harness.probe.release(held.run_id)
+    await harness.final(first)
+
+
+async def schedule_not_accepted(stage: Stage, harness: Harness) -> None:
+    schedule = await harness.create(cron="61 * * * *")
+    await harness.act(schedule, messages.UNBLOCK_UPDATE)
+    await harness.revise(schedule, 1, cron="0 0 1 1 *")
+    await harness.act(schedule, messages.UNBLOCK_UPDATE)
+
+
 async def schedule_renewed(stage: Stage, harness: Harness) -> None:
     harness.history_limit = SHORT_HISTORY
     schedule = await harness.create()
@@ -118,7 +137,7 @@ async def lane_policies(stage: Stage, harness: Harness) -> None:
     await _noted(harness, trying, "lane_retried")
     harness.probe.release(held.run_id)
     await _in_state(harness, trying, RunState.SUCCEEDED, within=120)
-    await desk.handle.result()
+    await desk.freed()
 
 
 async def lane_lost_holder(stage: Stage, harness: Harness) -> None:
@@ -133,7 +152,7 @@ async def lane_lost_holder(stage: Stage, harness: Harness) -> None:
     await _in_state(harness, lost[1], RunState.UNKNOWN)
     await desk.send(messages.LANE_RELEASE_SIGNAL, LaneRelease(run_id=lost[1].run_id))
     await _in_state(harness, after, RunState.SUCCEEDED)
-    await desk.handle.result()
+    await desk.freed()
 
 
 async def lane_renewed(stage: Stage, harness: Harness) -> None:
@@ -143,7 +162,7 @@ async def lane_renewed(stage: Stage, harness: Harness) -> None:
     await _in_state(harness, held, RunState.RUNNING)
     await _renew(desk, "waiting")
     harness.probe.release(held.run_id)
-    await desk.handle.result()
+    await desk.freed()
 
 
 async def lane_renewed_in_doubt(stage: Stage, harness: Harness) -> None:
@@ -155,7 +174,7 @@ async def lane_renewed_in_doubt(stage: Stage, harness: Harness) -> None:
     await _run(harness, held).terminate("as the scenario says")
     await _in_state(harness, held, RunState.UNKNOWN)
     await _renew(desk, "after")
-    await desk.handle.result()
+    await desk.freed()
 
 
 async def lane_started_anew(stage: Stage, harness: Harness) -> None:
@@ -167,7 +186,7 @@ async def lane_started_anew(stage: Stage, harness: Harness) -> None:
     await desk.handle.terminate("as the scenario says")
     await desk.request(entry)
     harness.probe.release(held.run_id)
-    await desk.handle.result()
+    await desk.freed()
 
 
 async def run_ends(stage: Stage, harness: Harness) -> None:
@@ -212,6 +231,8 @@ TOGETHER: dict[str, Scenario] = {
         schedule_due,
         schedule_blocked,
         schedule_changes_lane,
+        schedule_run_dropped,
+        schedule_not_accepted,
         schedule_renewed,
         lane_policies,
         lane_lost_holder,
