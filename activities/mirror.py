@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from readmodel.projection import Projector
 from temporalio import activity
 
 from domain.events import Events
+from readmodel.projection import Projector
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,35 @@ signal with start reaches a lane that is not there yet."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import assert_never
+from datetime import UTC, datetime
+from typing import Any, assert_never
 
 from temporalio import activity
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities import visibility
 from domain import ids, messages
+from domain.dependency import Answer
 from domain.events import RunChanged
 from domain.lane import LaneEntry
-from domain.run import Advanced
-from domain.schedule_mail import Mail, ReleaseLane, RequestLane, WithdrawFromLane
+from domain.run import Advanced, ParentWait, WaitStatus
+from domain.schedule_mail import (
+    AnnounceDue,
+    AskParent,
+    Letter,
+    Mail,
+    ReleaseLane,
+    RequestLane,
+    Subscribe,
+    TellDependent,
+    WithdrawFromLane,
+)
 from domain.values import Value
 from readmodel.projection import Projector
 
@@ -27,6 +40,14 @@ class LaneLetter(Value):
     workspace: str
     schedule_id: str
     mail: Mail
+
+
+class Letters(Value):
+    """Letters to other schedules, each of which may be sent again."""
+
+    workspace: str
+    sender: str
+    letters: tuple[Letter, ...]
 
 
 class ScheduleLetter(Value):
@@ -59,13 +80,36 @@ class PostActivities:
     @activity.defn(name="almanac.tell_schedule")
     async def tell_schedule(self, letter: ScheduleLetter) -> None:
         """A schedule that is gone can't pass its runs' ends on to the read model, so they are written here."""
-        handle = self.client.get_workflow_handle(ids.schedule_workflow_id(letter.workspace, letter.schedule_id))
         try:
-            await handle.signal(messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=letter.changes))
+            await self._schedule(letter.workspace, letter.schedule_id).signal(
+                messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=letter.changes)
+            )
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
             await self.projector.project(tuple(RunChanged(change=change) for change in letter.changes))
+
+    @activity.defn(name="almanac.tell_kin")
+    async def tell_kin(self, post: Letters) -> None:
+        async with asyncio.TaskGroup() as group:
+            for letter in post.letters:
+                group.create_task(self._tell_kin(post.workspace, post.sender, letter))
+
+    async def _tell_kin(self, workspace: str, sender: str, letter: Letter) -> None:
+        """A parent that is gone is answered for: it has no occurrence. Whoever else is gone needs no letter."""
+        signal, content = _wire(letter)
+        try:
+            await self._schedule(workspace, letter.schedule_id).signal(signal, content)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            if isinstance(letter, AskParent):
+                gone = ParentWait(schedule_id=letter.schedule_id, status=WaitStatus.ABSENT, since=datetime.now(UTC))
+                answer = Answer(run_id=letter.question.run_id, parent=gone)
+                await self._schedule(workspace, sender).signal(messages.ANSWER_SIGNAL, answer)
+
+    def _schedule(self, workspace: str, schedule_id: str) -> WorkflowHandle[Any, Any]:
+        return self.client.get_workflow_handle(ids.schedule_workflow_id(workspace, schedule_id))
 
     async def _request(self, workspace: str, lane: str, entry: LaneEntry) -> None:
         await self.client.start_workflow(
@@ -86,6 +130,21 @@ class PostActivities:
         handle = self.client.get_workflow_handle(ids.lane_workflow_id(workspace, lane))
         with suppress_not_found():
             await handle.signal(signal, message)
+
+
+def _wire(letter: Letter) -> tuple[str, Value]:
+    """The signal that carries the letter, and what it carries."""
+    match letter:
+        case AskParent(question=question):
+            return messages.QUESTION_SIGNAL, question
+        case TellDependent(answer=answer):
+            return messages.ANSWER_SIGNAL, answer
+        case Subscribe():
+            return messages.SUBSCRIBE_SIGNAL, letter
+        case AnnounceDue(due=due):
+            return messages.PARENT_DUE_SIGNAL, due
+        case _:
+            assert_never(letter)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, WithStartWorkflowOperation, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.service import RetryConfig
+from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 
 from api.refusals import refusals
 from domain.errors import AlmanacError, Busy
@@ -43,6 +43,7 @@ ANSWER_SECONDS = 10.0
 """How long a change may take before the answer is that nobody knows."""
 TURN_SECONDS = 10.0
 """How long a change waits for the ones of the same schedule before it."""
+AGAIN_SECONDS = 0.05
 HEALTH_SECONDS = 2.0
 
 Answer = TypeVar("Answer", bound=Value)
@@ -121,14 +122,21 @@ class ScheduleWorkflows:
         workflow_id = schedule_workflow_id(workspace, schedule_id)
         handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(workflow_id)
         async with self._turn(workflow_id):
-            answer: Answer = await handle.execute_update(
-                update,
-                command,
-                id=update_id,
-                result_type=answer_type,
-                rpc_timeout=timedelta(seconds=ANSWER_SECONDS),
-            )
-        return answer
+            while True:
+                try:
+                    answer: Answer = await handle.execute_update(
+                        update,
+                        command,
+                        id=update_id,
+                        result_type=answer_type,
+                        rpc_timeout=timedelta(seconds=ANSWER_SECONDS),
+                    )
+                except RPCError as error:
+                    if not _broken_off(error):
+                        raise
+                    await asyncio.sleep(AGAIN_SECONDS)
+                else:
+                    return answer
 
     @asynccontextmanager
     async def _turn(self, workflow_id: str) -> AsyncIterator[None]:
@@ -146,3 +154,9 @@ class ScheduleWorkflows:
                     yield
         finally:
             turn.release()
+
+
+def _broken_off(error: RPCError) -> bool:
+    """Whether the workflow task that took the change was given up, and all that it did with it: as a workflow is
+    about to continue as new and a signal comes in between. Nothing was changed, so it may be sent again."""
+    return error.status is RPCStatusCode.FAILED_PRECONDITION and "workflow task failure" in error.message

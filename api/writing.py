@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
-from domain import cron, names, occurrences, zones
+from domain import schedule_check
 from domain.errors import AlmanacError, Unavailable
 from domain.events import Event
 from domain.messages import (
@@ -31,12 +31,13 @@ from domain.messages import (
     ReviseSchedule,
     RunNow,
 )
+from domain.names import name_key
 from domain.run import Run
 from domain.schedule import ScheduleDefinition, ScheduleView
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
-from readmodel.names import Names, name_key
+from readmodel.names import Names
 from readmodel.projection import project
 from readmodel.queries import Queries
 
@@ -118,11 +119,9 @@ class ScheduleWriter:
         self, workspace: str, definition: ScheduleDefinition, now: datetime
     ) -> tuple[ScheduleDefinition, str]:
         """The definition as it will be kept, and its target."""
-        names.check(definition.name)
-        pattern = cron.parse(definition.cron)
-        zone = zones.load(definition.timezone)
-        occurrences.check_interval(pattern, zone, now, self.settings.min_interval_seconds)
-        return definition.model_copy(update={"cron": pattern.text}), await self._target(workspace, definition)
+        checked = schedule_check.check(definition)
+        schedule_check.check_interval(checked, now, self.settings.min_interval_seconds)
+        return checked, await self._target(workspace, checked)
 
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
         executor = self.executors.for_save(definition.executor)

@@ -19,8 +19,9 @@ from typing import Any
 import yaml
 from yaml.constructor import ConstructorError
 
-from domain import cron, names, pipeline, zones
+from domain import pipeline, schedule_check
 from domain.errors import AlmanacError, Invalid
+from domain.names import name_key
 from domain.pipeline import PipelineDefinition
 from domain.reading import read
 from domain.schedule import ScheduleDefinition
@@ -135,7 +136,9 @@ def _documents(file: Path) -> Iterator[Manifest | Mistake]:
         mark = getattr(error, "problem_mark", None)
         place = Place(file, max(number, 1), mark.line + 1 if mark else 1)
         said = getattr(error, "problem", None) or str(error)
-        yield Mistake(place, Invalid("apply.not_yaml", f"This is not YAML as read here: {said}."))
+        starred = getattr(error, "context", None) == "while scanning an alias"
+        hint = "Put a value that begins with * into quotes." if starred else None
+        yield Mistake(place, Invalid("apply.not_yaml", f"This is not YAML as read here: {said}.", hint=hint))
 
 
 def _manifest(place: Place, node: yaml.Node, document: Any) -> Manifest | Mistake:
@@ -187,15 +190,13 @@ def _check(definition: Definition) -> Definition:
     if isinstance(definition, PipelineDefinition):
         pipeline.check(definition)
         return definition
-    names.check(definition.name)
-    zones.load(definition.timezone)
-    return definition.model_copy(update={"cron": cron.parse(definition.cron).text})
+    return schedule_check.check(definition)
 
 
 def _doubled(manifests: list[Manifest]) -> Iterator[Mistake]:
     first: dict[tuple[str, str], Manifest] = {}
     for manifest in manifests:
-        key = (manifest.kind, manifest.definition.name.casefold())
+        key = (manifest.kind, name_key(manifest.definition.name))
         earlier = first.setdefault(key, manifest)
         if earlier is not manifest:
             said = f"The {manifest.kind} '{manifest.definition.name}' is also at {earlier.place}."

@@ -1,12 +1,16 @@
-"""How schedules, runs and occurrences look on a terminal: aligned, coloured by state, local times beside UTC."""
+"""How schedules, runs and occurrences look on a terminal: aligned, coloured by state, local times beside UTC.
+
+A narrow terminal shows fewer columns rather than cut ones, because ids and names are there to be copied.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -28,6 +32,12 @@ STATE_STYLES = {
     RunState.SKIPPED: "bright_black",
 }
 
+DRIVEN = "by parents"
+"""In place of a pattern."""
+
+DETAIL = "detail"
+"""The one column that may go on in the next line."""
+
 CONDITION_STYLES = {
     Condition.ACTIVE: "green",
     Condition.PAUSED: "yellow",
@@ -36,21 +46,59 @@ CONDITION_STYLES = {
 }
 
 
+@dataclass
+class Rows:
+    """A table that leaves out the columns the terminal has no room for.
+
+    `columns` are the headers, each with the least width of the terminal from which it is shown.
+    """
+
+    columns: Mapping[str, int]
+    rows: list[tuple[RenderableType, ...]] = field(default_factory=list)
+
+    def add(self, *cells: RenderableType) -> None:
+        self.rows.append(cells)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = [index for index, least in enumerate(self.columns.values()) if least <= options.max_width]
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        headers = list(self.columns)
+        for index in shown:
+            table.add_column(headers[index], no_wrap=headers[index] != DETAIL)
+        for row in self.rows:
+            table.add_row(*(row[index] for index in shown))
+        yield table
+
+
 def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
     if not views:
         return Text("No schedules.")
-    table = _table("name", "condition", "next due", "", "UTC", "last run", "", "cron", "id")
+    table = Rows(
+        {
+            "name": 0,
+            "condition": 0,
+            "due": 0,
+            "local time": 100,
+            "UTC": 120,
+            "last run": 0,
+            "ended": 135,
+            "cron": 150,
+            "zone": 180,
+            "id": 0,
+        }
+    )
     for view in views:
-        due = view.next_due_at
-        table.add_row(
+        due, last = view.next_due_at, view.last_run
+        table.add(
             view.definition.name,
             condition(view.condition),
-            local(due, view.definition.timezone) if due else Text("-"),
-            relative(due, now) if due else "",
-            utc(due) if due else "",
-            state(view.last_run) if view.last_run else Text("-"),
-            relative(view.last_run.at, now) if view.last_run else "",
-            view.definition.cron,
+            relative(due, now) if due else "-",
+            local(due, view.definition.timezone) if due else "-",
+            utc(due) if due else "-",
+            state(last) if last else "-",
+            relative(last.at, now) if last else "-",
+            view.definition.cron or DRIVEN,
+            view.definition.timezone,
             view.schedule_id,
         )
     return table
@@ -59,9 +107,9 @@ def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
 def schedule(view: ScheduleView, now: datetime) -> RenderableType:
     """One schedule: its condition, its policies, what it is doing and what comes next."""
     facts = _facts(_schedule_facts(view, now))
-    upcoming = _table("next", "", "UTC", "rule")
+    upcoming = Rows({"next": 0, "": 0, "UTC": 0, "rule": 0})
     for occurrence in view.upcoming:
-        upcoming.add_row(
+        upcoming.add(
             local(occurrence.at, view.definition.timezone),
             relative(occurrence.at, now),
             utc(occurrence.at),
@@ -73,18 +121,29 @@ def schedule(view: ScheduleView, now: datetime) -> RenderableType:
 def runs(found: Sequence[Run], now: datetime) -> RenderableType:
     if not found:
         return Text("No runs.")
-    table = _table("run", "schedule", "origin", "scheduled for", "UTC", "state", "", "took")
+    table = Rows(
+        {
+            "run": 0,
+            "schedule": 80,
+            "state": 0,
+            "changed": 95,
+            "took": 105,
+            "origin": 115,
+            "scheduled for": 145,
+            "UTC": 165,
+        }
+    )
     for run in found:
         due = run.scheduled_for
-        table.add_row(
+        table.add(
             run.run_id,
             run.schedule_name,
-            run.origin.value,
-            local(due, run.reference_zone) if due else Text("-"),
-            utc(due) if due else "",
             state(run),
             relative(run.changed_at, now),
             _took(run),
+            run.origin.value,
+            local(due, run.reference_zone) if due else "-",
+            utc(due) if due else "-",
         )
     return table
 
@@ -96,22 +155,20 @@ def run(found: Run, now: datetime) -> RenderableType:
 def trail(rows: Sequence[TrailRow], zone_id: str) -> RenderableType:
     if not rows:
         return Text("The trail is empty.")
-    table = _table("no.", "at", "UTC", "what", "state", "")
+    table = Rows({"no.": 120, f"at ({zone_id})": 0, "UTC": 120, "what": 0, "state": 0, DETAIL: 0})
     for row in rows:
         told = row.message or ", ".join(f"{key} {value}" for key, value in row.data.items())
-        table.add_row(str(row.seq), local(row.at, zone_id), utc(row.at), row.kind, state(row), told)
+        table.add(str(row.seq), local(row.at, zone_id), utc(row.at), row.kind, state(row), told)
     return table
 
 
 def preview(body: dict[str, Any], now: datetime) -> RenderableType:
-    table = _table("local time", "", "UTC", "meant for", "rule")
+    table = Rows({"local time": 0, "": 95, "UTC": 80, "meant for": 0, "rule": 0})
     for row in body["rows"]:
         at = datetime.fromisoformat(row["at"])
         nominal = ", ".join(str(time).replace("T", " ")[:16] for time in row["nominal"])
         style = "" if row["rule"] == "ordinary" else "yellow"
-        table.add_row(
-            local(at, body["zone"]), relative(at, now), utc(at), Text(nominal, style), Text(row["rule"], style)
-        )
+        table.add(local(at, body["zone"]), relative(at, now), utc(at), Text(nominal, style), Text(row["rule"], style))
     words = Text.assemble((body["words"], "bold"), f"  ({body['zone']}, zone data {body['tzdata_version']})")
     warnings = [Text(f"! {warning}", "yellow") for warning in body["warnings"]]
     return Group(words, table, *warnings)
@@ -125,13 +182,6 @@ def state(of: Run | RunSummary | TrailRow) -> Text:
     """A state with its reason, in the state's colour."""
     words = f"{of.state.value} ({of.reason})" if of.reason else of.state.value
     return Text(words, STATE_STYLES[of.state])
-
-
-def _table(*headers: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for header in headers:
-        table.add_column(header, no_wrap=header not in ("", "what"))
-    return table
 
 
 def _facts(facts: Iterable[tuple[str, RenderableType | None]]) -> RenderableType:
@@ -152,7 +202,9 @@ def _schedule_facts(view: ScheduleView, now: datetime) -> Iterable[tuple[str, Re
     if view.blocked:
         cause = f"{view.blocked.reason}, run {view.blocked.run_id}, {relative(view.blocked.since, now)}"
         yield "blocked by", Text(cause, "bold red")
-    yield "cron", f"{definition.cron}  {definition.timezone}, zone data {view.tzdata_version or '-'}"
+    yield "cron", f"{definition.cron or DRIVEN}  {definition.timezone}, zone data {view.tzdata_version or '-'}"
+    if definition.parents:
+        yield "after", f"{', '.join(definition.parents)} ({definition.after_terminal_status.value})"
     yield "runs", f"{view.target} by {definition.executor}"
     yield "missed", definition.missed_policy.value
     yield "collision", f"{definition.collision_policy.value}, priority {definition.priority}"

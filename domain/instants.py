@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from domain.matching import Matcher
 from domain.tzif import DAY
-from domain.wall_clock import Jump
+from domain.wall_clock import Jump, Span, Stretch
 from domain.zones import Zone
 
 
@@ -19,8 +19,7 @@ def instants(matching: Matcher, zone: Zone, start: int, end: int) -> Iterator[in
             if any(matching.count(*span) for span in piece.spans):
                 yield piece.start
             continue
-        low, high = max(piece.low, start + piece.offset), min(piece.high, end + 1 + piece.offset)
-        for day, first, stop in matching.slices(low, high):
+        for day, first, stop in matching.slices(*_clipped(piece, start, end)):
             midnight = day * DAY - piece.offset
             for second in matching.seconds[first:stop]:
                 yield midnight + second
@@ -35,8 +34,7 @@ def instants_back(matching: Matcher, zone: Zone, start: int, end: int) -> Iterat
             if any(matching.count(*span) for span in piece.spans):
                 yield piece.start
             continue
-        low, high = max(piece.low, start + piece.offset), min(piece.high, end + 1 + piece.offset)
-        for reading in matching.readings_back(low, high):
+        for reading in matching.readings_back(*_clipped(piece, start, end)):
             yield reading - piece.offset
 
 
@@ -49,6 +47,10 @@ def count_instants(matching: Matcher, zone: Zone, start: int, end: int) -> int:
         if isinstance(piece, Jump):
             total += any(matching.count(*span) for span in piece.spans)
         else:
-            low, high = max(piece.low, start + piece.offset), min(piece.high, end + 1 + piece.offset)
-            total += matching.count(low, high)
+            total += matching.count(*_clipped(piece, start, end))
     return total
+
+
+def _clipped(piece: Stretch, start: int, end: int) -> Span:
+    """The readings of the piece that are instants from `start` to `end`, both included."""
+    return max(piece.low, start + piece.offset), min(piece.high, end + 1 + piece.offset)

@@ -17,6 +17,9 @@ TASK_QUEUE = "almanac"
 EXECUTIONS_QUEUE = "almanac-executions"
 """Executions: a worker takes as many as it has slots."""
 
+HISTORY_LIMIT = 2000
+"""Events after which a schedule or a lane continues as new: an entity that is woken often is replayed often."""
+
 SCHEDULE_WORKFLOW = "almanac.schedule"
 LANE_WORKFLOW = "almanac.lane"
 RUN_WORKFLOW = "almanac.run"
@@ -156,6 +159,7 @@ class ScheduleInput(Value):
     workspace: str
     schedule_id: str
     state: ScheduleState | None = None
+    history_limit: int = HISTORY_LIMIT
 
 
 class LaneInput(Value):
@@ -167,3 +171,4 @@ class LaneInput(Value):
     lane: Lane = Lane()
     reports: tuple[Advanced, ...] = ()
     """What its schedules have yet to be told."""
+    history_limit: int = HISTORY_LIMIT

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from itertools import islice
+from itertools import islice, takewhile
 
 from domain.cron import Pattern
 from domain.errors import Invalid
@@ -75,16 +75,11 @@ def upcoming(
     pattern: Pattern, zone: Zone, after: datetime, *, limit: int, until: datetime | None = None
 ) -> list[Occurrence]:
     """The first `limit` occurrences in `(after, until]`, or all known ones after it where `until` is None."""
-    found = islice(iterate(pattern, zone, after), max(limit, 0))
-    if until is None:
-        return list(found)
-    _seconds(until)
-    kept = []
-    for occurrence in found:
-        if occurrence.at > until:
-            break
-        kept.append(occurrence)
-    return kept
+    found = iterate(pattern, zone, after)
+    if until is not None:
+        _require_instant(until)
+        found = takewhile(lambda occurrence: occurrence.at <= until, found)
+    return list(islice(found, max(limit, 0)))
 
 
 def survey(pattern: Pattern, zone: Zone, after: datetime, until: datetime) -> Survey | None:
@@ -148,13 +143,17 @@ def check_interval(pattern: Pattern, zone: Zone, now: datetime, min_interval_sec
 
 def _seconds(moment: datetime) -> int:
     """Whole Unix seconds, rounded down. Occurrences fall on whole seconds, so nothing lies between."""
-    if moment.tzinfo is None or moment.utcoffset() is None:
+    _require_instant(moment)
+    return (moment - _EPOCH) // _SECOND
+
+
+def _require_instant(moment: datetime) -> None:
+    if moment.utcoffset() is None:
         raise Invalid(
             "schedule.validation.instant_naive",
             f"{moment.isoformat()} has no UTC offset, so it is no instant.",
             hint="Add the offset, such as `Z`.",
         )
-    return (moment - _EPOCH) // _SECOND
 
 
 def _iterate(matching: Matcher, zone: Zone, start: int) -> Iterator[Occurrence]:

@@ -96,3 +96,31 @@ def _after_repeats(request: LookAround, pattern: cron.Pattern, zone: zones.Zone)
     latest = request.last_nominal
     repeats = list(takewhile(lambda o: o.nominal[-1] <= latest, iterate(pattern, zone, request.after)))
     return repeats[-1].at if repeats else request.after
+
+
+class WaitEnds(Value):
+    """When occurrences of these local dates stop waiting for their parents."""
+
+    timezone: str
+    deadline: str | None
+    dates: tuple[date, ...]
+
+
+class WaitEndsFound(Value):
+    ends: tuple[datetime, ...]
+
+
+def wait_ends(request: WaitEnds) -> WaitEndsFound:
+    zone = zones.load(request.timezone)
+    return WaitEndsFound(ends=tuple(wait_end(zone, day, request.deadline) for day in request.dates))
+
+
+def occurrences_on(pattern_text: str | None, timezone: str, days: tuple[date, ...]) -> list[datetime]:
+    """Every instant at which the pattern is due on one of these local dates."""
+    if pattern_text is None or not days:
+        return []
+    pattern, zone = cron.parse(pattern_text), zones.load(timezone)
+    first, last = min(days), max(days)
+    before = datetime(first.year, first.month, first.day, tzinfo=UTC) - timedelta(days=2)
+    near = takewhile(lambda o: o.local_dates[0] <= last, iterate(pattern, zone, before))
+    return [o.at for o in near if not set(o.local_dates).isdisjoint(days)]

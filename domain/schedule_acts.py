@@ -16,12 +16,20 @@ from domain.schedule_state import (
     Revision,
     ScheduleState,
     acknowledged,
+    begin,
     changed,
     current,
     new_run,
     recomputed,
     unfinished,
 )
+
+
+def create(
+    workspace: str, schedule_id: str, definition: ScheduleDefinition, target: str, by: str, now: datetime
+) -> ScheduleState:
+    state = begin(workspace, schedule_id, definition, target, by, now)
+    return state.but(letters=schedule_dependent.subscriptions(schedule_id, None, definition))
 
 
 def check_revision(state: ScheduleState, expected: int) -> None:

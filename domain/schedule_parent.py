@@ -6,10 +6,12 @@ nor an edit nor a late truth leaves one unanswered.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime
 
-from domain.dependency import Answer, Question
+from domain.dependency import Answer, Question, match
 from domain.occurrences import Occurrence
+from domain.planning import occurrences_on
 from domain.run import FINAL_STATES, Missed, ParentWait, Run, RunState, WaitStatus
 from domain.schedule_mail import TellDependent
 from domain.values import Value
@@ -40,6 +42,18 @@ class OpenQuestion(Value):
     """The last answer given."""
 
 
+class Parent(Value):
+    """What matching has to know of the schedule itself."""
+
+    schedule_id: str
+    name: str
+    cron: str | None
+    is_driven: bool
+    timezone: str
+    passed: datetime
+    """What is not recorded up to here will not fall due any more."""
+
+
 class Lookup(Value):
     """What has to be looked up to match questions: which occurrences there are on the dates. Those up to the cursor
     exist only where they were recorded or are part of a missed stretch; those after it by the pattern."""
@@ -49,7 +63,7 @@ class Lookup(Value):
     timezone: str
     questions: tuple[Question, ...]
     cursor: datetime
-    recorded: tuple[datetime, ...]
+    recorded: tuple[Outcome, ...]
     remembered_since: datetime
     """What fell due before is asked of the read model."""
     missed: tuple[Missed, ...]
@@ -78,6 +92,50 @@ class Parenthood(Value):
 
     def but(self, **changes: object) -> Parenthood:
         return self.model_copy(update=changes)
+
+
+def lookup(parenthood: Parenthood, parent: Parent) -> Lookup | None:
+    """What has to be looked up now, None when every question has its match. What parents drive has no pattern to
+    look at: its questions wait until an occurrence of their dates has fallen due."""
+    questions = unmatched(parenthood, parent.passed)
+    if parent.is_driven:
+        questions = tuple(q for q in questions if any(_shares(q.dates, o.dates) for o in parenthood.outcomes))
+    if not questions:
+        return None
+    days = {day for question in questions for day in question.dates}
+    return Lookup(
+        schedule_id=parent.schedule_id,
+        cron=parent.cron,
+        timezone=parent.timezone,
+        questions=questions,
+        cursor=parent.passed,
+        recorded=tuple(o for o in parenthood.outcomes if _shares(days, o.dates)),
+        remembered_since=parenthood.remembered_since,
+        missed=parenthood.missed,
+    )
+
+
+def look_up(request: Lookup, recalled: tuple[Outcome, ...]) -> Found:
+    """Matches questions with occurrences; `recalled` are older outcomes than the schedule remembers. To be called
+    where its answer is recorded: it depends on the zone data of the day."""
+    known = {outcome.at: outcome for outcome in (*recalled, *request.recorded)}
+    matches = []
+    for question in request.questions:
+        by_pattern = occurrences_on(request.cron, request.timezone, question.dates)
+        candidates = {at for at in by_pattern if at > request.cursor or _is_missed(request, at)}
+        candidates |= {o.at for o in known.values() if _shares(question.dates, o.dates)}
+        at = match(candidates, question.instant)
+        old = next((outcome for outcome in recalled if outcome.at == at), None)
+        matches.append(Match(run_id=question.run_id, occurrence=at, recalled=old))
+    return Found(matches=tuple(matches))
+
+
+def _shares(some: Iterable[date], others: Iterable[date]) -> bool:
+    return not set(some).isdisjoint(others)
+
+
+def _is_missed(request: Lookup, at: datetime) -> bool:
+    return any(stretch.first <= at <= stretch.last for stretch in request.missed)
 
 
 def recorded(parenthood: Parenthood, occurrence: Occurrence, run: Run) -> Parenthood:
@@ -128,44 +186,44 @@ def rematch(parenthood: Parenthood) -> Parenthood:
     return parenthood.but(questions=questions)
 
 
-def unmatched(parenthood: Parenthood, cursor: datetime) -> tuple[Question, ...]:
+def unmatched(parenthood: Parenthood, passed: datetime) -> tuple[Question, ...]:
     """Questions without a match, and those whose match passed without falling due: it was paused or edited away."""
     return tuple(
         o.question
         for o in parenthood.questions
-        if o.occurrence is None or (o.occurrence <= cursor and _outcome(parenthood, o.occurrence) is None)
+        if o.occurrence is None or (o.occurrence <= passed and _outcome(parenthood, o.occurrence) is None)
     )
 
 
 def matched(
-    parenthood: Parenthood, found: Found, now: datetime, name: str, schedule_id: str
+    parenthood: Parenthood, found: Found, now: datetime, parent: Parent
 ) -> tuple[Parenthood, tuple[TellDependent, ...]]:
     """Takes in what was looked up. A question without any occurrence on its dates is answered: absent."""
-    by_run = {match.run_id: match for match in found.matches}
+    by_run = {one.run_id: one for one in found.matches}
     kept: list[OpenQuestion] = []
     letters: list[TellDependent] = []
-    recalled = [match.recalled for match in found.matches if match.recalled is not None]
+    recalled = [one.recalled for one in found.matches if one.recalled is not None]
     for open_question in parenthood.questions:
-        match = by_run.get(open_question.question.run_id)
-        if match is None:
+        one = by_run.get(open_question.question.run_id)
+        if one is None:
             kept.append(open_question)
-        elif match.occurrence is None:
-            absent = ParentWait(schedule_id=schedule_id, name=name, status=WaitStatus.ABSENT, since=now)
+        elif one.occurrence is None:
+            absent = ParentWait(
+                schedule_id=parent.schedule_id, name=parent.name, status=WaitStatus.ABSENT, since=now, told_at=now
+            )
             letters.append(_letter(open_question.question, absent))
         else:
-            kept.append(open_question.model_copy(update={"occurrence": match.occurrence}))
+            kept.append(open_question.model_copy(update={"occurrence": one.occurrence}))
     outcomes = (*recalled, *parenthood.outcomes)
     return parenthood.but(questions=tuple(kept), outcomes=outcomes), tuple(letters)
 
 
-def answers(
-    parenthood: Parenthood, now: datetime, name: str, schedule_id: str
-) -> tuple[Parenthood, tuple[TellDependent, ...]]:
+def answers(parenthood: Parenthood, now: datetime, parent: Parent) -> tuple[Parenthood, tuple[TellDependent, ...]]:
     """What can be said now that has not been said. A question is done with its conclusive answer."""
     kept: list[OpenQuestion] = []
     letters: list[TellDependent] = []
     for open_question in parenthood.questions:
-        said = _state_of(parenthood, open_question, now, name, schedule_id)
+        said = _state_of(parenthood, open_question, now, parent)
         if said is not None and not _same(said, open_question.told):
             letters.append(_letter(open_question.question, said))
             open_question = open_question.model_copy(update={"told": said})
@@ -174,13 +232,18 @@ def answers(
     return parenthood.but(questions=tuple(kept)), tuple(letters)
 
 
-def _state_of(
-    parenthood: Parenthood, open_question: OpenQuestion, now: datetime, name: str, schedule_id: str
-) -> ParentWait | None:
+def _state_of(parenthood: Parenthood, open_question: OpenQuestion, now: datetime, parent: Parent) -> ParentWait | None:
     at = open_question.occurrence
     if at is None:
         return None
-    said = ParentWait(schedule_id=schedule_id, name=name, status=WaitStatus.NOT_DUE, occurrence=at, since=now)
+    said = ParentWait(
+        schedule_id=parent.schedule_id,
+        name=parent.name,
+        status=WaitStatus.NOT_DUE,
+        occurrence=at,
+        since=now,
+        told_at=now,
+    )
     outcome = _outcome(parenthood, at)
     if outcome is None:
         return said
@@ -220,7 +283,7 @@ def _missed_outcome(stretch: Missed, at: datetime) -> Outcome:
 def _same(said: ParentWait, told: ParentWait | None) -> bool:
     if told is None:
         return False
-    return said.model_copy(update={"since": told.since}) == told
+    return said.model_copy(update={"since": told.since, "told_at": told.told_at}) == told
 
 
 def _letter(question: Question, said: ParentWait) -> TellDependent:

@@ -116,6 +116,15 @@ class ScheduleState(Value):
         return self.condition is Condition.ACTIVE and self.workspace_active
 
     @property
+    def is_over(self) -> bool:
+        """Deleted, and nothing left to wait for or to tell."""
+        return self.deleted and not (self.open_runs or self.outbox or self.mail or self.letters)
+
+    @property
+    def needs_plan(self) -> bool:
+        return self.fires and self.plan is None and not self.definition.is_driven
+
+    @property
     def lane(self) -> str:
         return lane_of(self.definition, self.target, self.schedule_id)
 
@@ -129,7 +138,7 @@ class ScheduleState(Value):
         return self.model_copy(update=changes)
 
 
-def create(
+def begin(
     workspace: str, schedule_id: str, definition: ScheduleDefinition, target: str, by: str, now: datetime
 ) -> ScheduleState:
     return ScheduleState(
@@ -176,7 +185,7 @@ def view(state: ScheduleState) -> ScheduleView:
         next_due_at=planned.at if planned else None,
         upcoming=tuple(p.occurrence for p in upcoming if p.at > state.cursor)[:5],
         tzdata_version=state.plan.tzdata_version if state.plan else None,
-        open_runs=tuple(RunSummary.of(open_run.run) for open_run in (*state.open_runs, *state.waiting)),
+        open_runs=tuple(RunSummary.of(run) for run in unfinished(state)),
         last_run=state.last_run,
         last_missed=state.last_missed,
         created_at=state.created_at,
@@ -188,7 +197,7 @@ def view(state: ScheduleState) -> ScheduleView:
 
 def unfinished(state: ScheduleState) -> tuple[Run, ...]:
     """Its runs that have not ended, those that wait for parents last."""
-    return (*(open_run.run for open_run in state.open_runs), *(waiting.run for waiting in state.waiting))
+    return tuple([open_run.run for open_run in state.open_runs] + [waiting.run for waiting in state.waiting])
 
 
 def announced(state: ScheduleState) -> ScheduleState:

@@ -138,6 +138,5 @@ def _jump(regime: _Regime, missing: list[Span], stretches: list[Stretch]) -> Jum
         first = stretches.pop(0)
         kind = first.kind
         spans = (*spans, (landing, landing + 1))
-        if landing + 1 < first.high:
-            stretches.insert(0, replace(first, start=first.start + 1, low=landing + 1))
+        stretches.insert(0, replace(first, start=first.start + 1, low=landing + 1))
     return Jump(regime.start, regime.start + 1, spans, landing, kind)

@@ -132,7 +132,11 @@ def load(zone_id: str) -> Zone:
 @cache
 def _load(zone_id: str) -> Zone:
     data = resources.files("tzdata").joinpath("zoneinfo", *zone_id.split("/")).read_bytes()
-    changes = tzif.read(data, LAST_YEAR)
+    return build(zone_id, tzif.read(data, LAST_YEAR))
+
+
+def build(zone_id: str, changes: tzif.Changes) -> Zone:
+    """The zone whose clock changes at these instants and at no others."""
     pieces = cut(changes, (LAST_DAY + 1) * tzif.DAY)
     # The empty run after the end lets every day and instant have a next one.
     calm = (*calm_runs(pieces), Calm(LAST_DAY + 1, LAST_DAY, changes.last))

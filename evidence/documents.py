@@ -17,10 +17,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from domain.identity import RunIdentity
 from domain.run import RunState
 from domain.values import Value
 from evidence import durable
-from executors.protocol import RunIdentity
 
 METADATA = "run_metadata.json"
 KIND = re.compile(r"[a-z][a-z0-9_]*")
@@ -42,10 +42,17 @@ class RunMetadata(Value):
 
 
 def write(
-    folder: Path, identity: RunIdentity, kind: str, body: Mapping[str, JsonValue], *, step_id: str | None = None
+    folder: Path,
+    identity: RunIdentity,
+    kind: str,
+    body: Mapping[str, JsonValue],
+    *,
+    step_id: str | None = None,
+    lasting: bool = True,
 ) -> Path:
     """Writes `{kind, created_at, identity, body}` as `<kind>-<number>.json`, below `steps/<step_id>` for a step,
-    and answers where. `created_at` is in UTC. Raises OSError, and ValueError for a kind that is no word."""
+    and answers where. `created_at` is in UTC. Not `lasting` is what serves only while the run goes on: it
+    is written without waiting for the disk. Raises OSError, and ValueError for a kind that is no word."""
     if not KIND.fullmatch(kind):
         raise ValueError(f"'{kind}' is not a kind of document")
     directory = folder if step_id is None else folder / "steps" / step_id
@@ -63,7 +70,7 @@ def write(
         if path.exists():
             continue
         try:
-            durable.create(path, content)
+            durable.create(path, content, lasting=lasting)
         except FileExistsError:
             continue
         return path

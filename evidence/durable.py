@@ -25,35 +25,38 @@ def make_directory(path: Path) -> None:
     sync(path.parent)
 
 
-def create(path: Path, content: bytes) -> None:
-    """Writes a new file. Raises FileExistsError when there is one, which then stays as it is."""
-    draft = _draft(path, content, mode=0o444)
+def create(path: Path, content: bytes, *, lasting: bool = True) -> None:
+    """Writes a new file. Raises FileExistsError when there is one, which then stays as it is. With `lasting` it
+    outlasts a power cut from when this returns; without, it is whole for everybody but need not outlast one."""
+    draft = _draft(path, content, 0o444, lasting)
     try:
         os.link(draft, path)
     finally:
         draft.unlink()
-    sync(path.parent)
+    if lasting:
+        sync(path.parent)
 
 
-def replace(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Writes a file in place of whatever is there; a reader sees the old or the new."""
-    draft = _draft(path, content, mode)
+def replace(path: Path, content: bytes, *, mode: int = 0o644, lasting: bool = True) -> None:
+    """Writes a file in place of whatever is there; a reader sees the old or the new. `lasting` as above."""
+    draft = _draft(path, content, mode, lasting)
     try:
         draft.replace(path)
     except OSError:
         draft.unlink(missing_ok=True)
         raise
-    sync(path.parent)
+    if lasting:
+        sync(path.parent)
 
 
 def note(path: Path, text: str) -> None:
-    """Leaves a few words under a new name, in one step that has no middle. Raises FileExistsError.
+    """Leaves a few words under a new name, in one step that has no middle. Raises FileExistsError. The caller syncs
+    the directory.
 
     The words are the target of a symbolic link that leads nowhere: a file would be created first and filled
     later, and between the two nobody could tell a crash from a writer at work.
     """
     path.symlink_to(text)
-    sync(path.parent)
 
 
 def noted(path: Path) -> str | None:
@@ -63,22 +66,24 @@ def noted(path: Path) -> str | None:
         return None
 
 
-def sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """Waits until the content of a file, or the names in a directory, would outlast a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _draft(path: Path, content: bytes, mode: int) -> Path:
+def _draft(path: Path, content: bytes, mode: int, lasting: bool) -> Path:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+            if lasting:
+                os.fsync(descriptor)
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise

@@ -81,6 +81,9 @@ def allocate(storage: Path, workspace: str, pipeline: str, family: Literal["sche
         runs = _runs_directory(storage, workspace, pipeline)
         name = durable.noted(_owner_entry(runs, run_id)) or _own_a_new_one(runs, family, run_id)
         _bind(runs / name, run_id)
+        # All at the end, so that it is one wait for the disk and not five.
+        for path in (runs / name / MARKER, runs / name, runs, runs / ".numbers", runs / ".owners"):
+            durable.sync(path)
     except (OSError, ValueError) as error:
         raise FolderUnwritable(
             f"No run folder for pipeline '{pipeline}' below {storage / workspace}: {_cause(error)}. "
@@ -149,13 +152,15 @@ def _last_number(runs: Path) -> int:
 
 
 def _bind(folder: Path, run_id: str) -> None:
-    durable.make_directory(folder)
+    folder.mkdir(exist_ok=True)
     try:
         owner = (folder / MARKER).read_text()
     except FileNotFoundError:
-        durable.replace(folder / MARKER, run_id.encode(), mode=0o444)
-        return
-    if owner != run_id:
+        owner = ""
+    if not owner:
+        # None yet, or one that a power cut emptied.
+        durable.replace(folder / MARKER, run_id.encode(), mode=0o444, lasting=False)
+    elif owner != run_id:
         raise ValueError(f"{folder.name} belongs to the run '{owner}'")
 
 

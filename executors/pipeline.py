@@ -16,6 +16,7 @@ from domain.errors import Invalid
 from domain.pipeline import CommandStep, PipelineVersion, check, execution_order
 from domain.run import RunState
 from executors import step
+from executors.process import Guardians
 from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
 
 STEPS_AT_ONCE = 4
@@ -41,6 +42,7 @@ class PipelineExecutor:
 
     def __init__(self, catalogue: PipelineCatalogue) -> None:
         self._catalogue = catalogue
+        self._guardians = Guardians()
 
     async def validate(self, workspace: str, payload: Payload) -> str:
         pipeline = _pipeline_named_in(payload)
@@ -94,7 +96,7 @@ class PipelineExecutor:
 
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
         version = PipelineVersion.model_validate(execution.prepared.body)
-        work = _Steps(execution, progress)
+        work = _Steps(execution, progress, self._guardians)
         try:
             async with asyncio.timeout(execution.timeout_seconds):
                 await work.run(execution_order(version.definition.steps))
@@ -106,8 +108,9 @@ class PipelineExecutor:
 class _Steps:
     """The steps of one execution, and what became of each so far."""
 
-    def __init__(self, execution: Execution, progress: Callable[[str], None]) -> None:
+    def __init__(self, execution: Execution, progress: Callable[[str], None], guardians: Guardians) -> None:
         self._execution = execution
+        self._guardians = guardians
         self._progress = progress
         self._slots = asyncio.Semaphore(STEPS_AT_ONCE)
         self._running: list[str] = []
@@ -133,7 +136,7 @@ class _Steps:
         self._started += 1
         self._running.append(one.id)
         self._progress(f"step {one.id} started")
-        failure = await step.run(one, self._execution)
+        failure = await step.run(one, self._execution, self._guardians)
         self._running.remove(one.id)
         self._progress(f"step {one.id} failed: {failure}" if failure else f"step {one.id} succeeded")
         if failure is not None:

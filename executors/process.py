@@ -10,15 +10,19 @@ import contextlib
 import errno
 import os
 import signal
+import socket
 import sys
 import time
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-GUARDIAN = Path(__file__).with_name("guardian.py")
+from executors.guardian import Order
+
+CODE = Path(__file__).parents[1]
 
 KEEP_BYTES = 4 * 1024 * 1024
 """Of each stream the first and the last so many bytes are kept."""
@@ -78,12 +82,65 @@ class Ended:
         return f"ended with exit code {self.exit_code}"
 
 
+class Guardians:
+    """Where programs get their guardians from: one process, started with the first program and again should it
+    be gone, that forks them. It ends when this object or the worker does; the guardians end with their programs."""
+
+    def __init__(self) -> None:
+        self._source: socket.socket | None = None
+        self._turn = asyncio.Lock()
+
+    async def order(self, order: Order) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """The link with a new guardian. Raises OSError, and ValueError for what no program can be given."""
+        message = order.pack()
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                await self._send(message, theirs)
+            return await asyncio.open_connection(sock=ours)
+        except BaseException:
+            ours.close()
+            raise
+
+    async def _send(self, message: bytes, link: socket.socket) -> None:
+        async with self._turn:
+            source = self._source or await self._start()
+            try:
+                await asyncio.to_thread(_send_with, source, message, link)
+            except OSError:
+                source.close()
+                await asyncio.to_thread(_send_with, await self._start(), message, link)
+
+    async def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            starting = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-S", "-s", "-P", "-m", "executors.guardian"),
+                stdin=theirs.fileno(),
+                stdout=asyncio.subprocess.DEVNULL,
+                cwd="/",
+                env={"PYTHONPATH": str(CODE), "PYTHONDONTWRITEBYTECODE": "1"},
+                start_new_session=True,
+            )
+        # It forks and goes, so that nobody has to await the one that stays.
+        await starting.wait()
+        self._source = ours
+        weakref.finalize(self, ours.close)
+        return ours
+
+
+def _send_with(source: socket.socket, message: bytes, link: socket.socket) -> None:
+    sent = socket.send_fds(source, [message], [link.fileno()])
+    source.sendall(message[sent:])
+
+
 class Program:
     """One run of a command. `ended` is there as soon as nothing of it is left, also when `run` was cancelled."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Command, guardians: Guardians) -> None:
         self.ended: Ended | None = None
         self._command = command
+        self._guardians = guardians
         self._stop = asyncio.Event()
 
     async def run(self) -> Ended:
@@ -105,47 +162,42 @@ class Program:
     async def _supervise(self) -> Ended:
         started_at, clock = datetime.now(UTC), time.monotonic()
         try:
-            guardian = await self._start_guardian()
+            reader, writer = await self._guardians.order(self._order())
         except (OSError, ValueError) as error:
             now = datetime.now(UTC)
             return Ended(started_at, now, 0.0, NOT_EXECUTABLE, problem=f"could not be started: {error}")
-        stopped, report = await self._await_report(guardian)
+        try:
+            stopped, report = await self._await_report(reader, writer)
+        finally:
+            # The end of the link: the guardian stops the program, whatever becomes of us.
+            writer.close()
         seconds = time.monotonic() - clock
         return _read_report(report, Ended(started_at, datetime.now(UTC), seconds, None, stopped=stopped))
 
-    async def _start_guardian(self) -> asyncio.subprocess.Process:
+    def _order(self) -> Order:
         command = self._command
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(GUARDIAN), str(KEEP_BYTES), str(GRACE_SECONDS)),
-            *(str(command.stdout), str(command.stderr), *command.argv),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            cwd=command.directory,
-            env=dict(command.environment),
-            start_new_session=True,
+        return Order(
+            argv=command.argv,
+            environment=tuple(f"{name}={value}" for name, value in command.environment.items()),
+            directory=str(command.directory),
+            stdout=str(command.stdout),
+            stderr=str(command.stderr),
+            keep=KEEP_BYTES,
+            grace=GRACE_SECONDS,
         )
 
     async def _await_report(
-        self, guardian: asyncio.subprocess.Process
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[Literal["timeout", "cancelled"] | None, list[str]]:
-        assert guardian.stdin is not None
-        assert guardian.stdout is not None
-        report = asyncio.create_task(guardian.stdout.read())
+        report = asyncio.create_task(reader.read())
         stop = asyncio.create_task(self._stop.wait())
-        try:
-            await asyncio.wait(
-                {report, stop}, timeout=self._command.timeout_seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-            stopped: Literal["timeout", "cancelled"] | None = None
-            if not report.done():
-                stopped = "cancelled" if stop.done() else "timeout"
-        finally:
-            # The end of the lifeline: the guardian stops the program, whatever becomes of us.
-            guardian.stdin.close()
-            stop.cancel()
-        lines = (await report).decode().splitlines()
-        await guardian.wait()
-        return stopped, lines
+        await asyncio.wait({report, stop}, timeout=self._command.timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+        stopped: Literal["timeout", "cancelled"] | None = None
+        if not report.done():
+            stopped = "cancelled" if stop.done() else "timeout"
+            writer.write_eof()
+        stop.cancel()
+        return stopped, (await report).decode().splitlines()
 
 
 def _read_report(report: list[str], end: Ended) -> Ended:
@@ -163,6 +215,8 @@ def _read_report(report: list[str], end: Ended) -> Ended:
             missing = int(number) in (errno.ENOENT, errno.ENOTDIR)
             reason = "was not found" if missing else f"could not be executed: {os.strerror(int(number))}"
             return replace(end, exit_code=NOT_FOUND if missing else NOT_EXECUTABLE, problem=reason)
+        case [["failed", *words]]:
+            return replace(end, exit_code=NOT_EXECUTABLE, problem=f"could not be started: {' '.join(words)}")
         case [["started", pid]]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(int(pid), signal.SIGKILL)

@@ -13,7 +13,8 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from domain.run import Origin, RunState
+from domain.identity import RunIdentity
+from domain.run import RunState
 from domain.values import Value
 
 Payload = Mapping[str, JsonValue]
@@ -26,23 +27,6 @@ class Refused(Exception):
         super().__init__(message)
         self.reason = reason
         self.message = message
-
-
-class RunIdentity(Value):
-    """Who produced a document. Written into every document of a run."""
-
-    run_kind: str
-    """schedule, hook or manual."""
-    run_id: str
-    workspace: str
-    schedule_id: str
-    scheduled_for: datetime | None
-    trigger_source: Origin
-    execution_id: str
-    run_folder: str
-    """The folder's name, such as iteration-7-sched."""
-    group: str | None = None
-    plan_revision: int
 
 
 class Prepared(Value):

@@ -21,20 +21,20 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from domain.pipeline import CommandStep
-from evidence import documents, durable
-from executors.process import Captured, Command, Ended, Program
+from evidence import documents
+from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
 
 LAST_LINE_CHARACTERS = 300
 LAST_LINE_BYTES = 4096
 
 
-async def run(step: CommandStep, execution: Execution) -> str | None:
+async def run(step: CommandStep, execution: Execution, guardians: Guardians) -> str | None:
     """Runs the step; None when it succeeded, else what went wrong, in words that follow its name. When cancelled,
     its program is stopped and the result written before CancelledError goes on."""
     try:
         command = await asyncio.to_thread(_command, step, execution)
-        program = Program(command)
+        program = Program(command, guardians)
         try:
             ended = await program.run()
         except asyncio.CancelledError:
@@ -51,12 +51,12 @@ async def run(step: CommandStep, execution: Execution) -> str | None:
 
 
 def _command(step: CommandStep, execution: Execution) -> Command:
-    work = execution.folder.absolute() / "work"
-    directory = execution.folder.absolute() / "steps" / step.id
-    durable.make_directory(work)
-    durable.make_directory(directory)
+    folder = execution.folder.absolute()
+    work, directory = folder / "work", folder / "steps" / step.id
+    work.mkdir(exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     stdout, stderr = _new_logs(directory)
-    identity = documents.write(execution.folder.absolute(), execution.identity, "identity", {}, step_id=step.id)
+    identity = documents.write(folder, execution.identity, "identity", {}, step_id=step.id, lasting=False)
     return Command(
         argv=step.command,
         environment=_environment(step, execution, identity),
@@ -110,8 +110,9 @@ def _utc(instant: datetime) -> str:
 
 
 def _write_result(step: CommandStep, execution: Execution, command: Command, ended: Ended) -> None:
+    failed = "stopped" if ended.stopped == "cancelled" else "failed"
     body: dict[str, JsonValue] = {
-        "status": "succeeded" if ended.succeeded else "failed",
+        "status": "succeeded" if ended.succeeded else failed,
         "stopped": ended.stopped,
         "exit_code": ended.exit_code,
         "signal": ended.signal,

@@ -33,37 +33,12 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def append(
-        self,
-        *,
-        by: str,
-        action: str,
-        workspace: str,
-        subjects: Mapping[str, str],
-        revision: int | None = None,
-        counts: Mapping[str, int] | None = None,
-    ) -> None:
-        """Adds a row for a write that was not to this database."""
-        async with self._database.transaction() as connection:
-            await append(
-                connection,
-                by=by,
-                action=action,
-                workspace=workspace,
-                subjects=subjects,
-                revision=revision,
-                counts=counts,
-            )
-
     async def page(self, workspace: str, *, cursor: str | None = None, limit: int = 50) -> Page[AuditRow]:
         """The newest first. Raises Invalid `page.cursor_invalid` and `page.limit_invalid`."""
         listing = f"audit/{workspace}"
         asked = select(audit).where(audit.c.workspace == workspace)
         if cursor is not None:
-            (number,) = position_of(listing, cursor, 1)
-            if not number.isdecimal():
-                raise invalid_cursor()
-            asked = asked.where(audit.c.number < int(number))
+            asked = asked.where(audit.c.number < _number(*position_of(listing, cursor, 1)))
         async with self._database.reading() as connection:
             found = await connection.execute(asked.order_by(audit.c.number.desc()).limit(check_limit(limit)))
             rows = [(AuditRow.model_validate(dict(row._mapping)), (str(row.number),)) for row in found]
@@ -90,3 +65,10 @@ async def append(
         "counts": dict(counts or {}),
     }
     await connection.execute(insert(audit).values(storable(row)))
+
+
+def _number(position: str) -> int:
+    try:
+        return int(position)
+    except ValueError:
+        raise invalid_cursor() from None

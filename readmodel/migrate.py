@@ -3,9 +3,6 @@ behind one lock, so an upgrade that is interrupted leaves nothing and two that s
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
 from enum import StrEnum
 from pathlib import Path
 
@@ -15,7 +12,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, func, select
 
-from domain.errors import AlmanacError, Unavailable
+from domain.errors import Unavailable
 from readmodel.database import answering, open_engine
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -85,22 +82,3 @@ def _revision(connection: Connection) -> str | None:
 
 def _script() -> ScriptDirectory:
     return ScriptDirectory(str(_MIGRATIONS))
-
-
-def main() -> int:
-    """`python -m readmodel.migrate`: upgrades the database at ALMANAC_DATABASE_URL; 1 when refused, 2 without it."""
-    url = os.environ.get("ALMANAC_DATABASE_URL")
-    if not url:
-        print("ALMANAC_DATABASE_URL is not set.", file=sys.stderr)
-        return 2
-    try:
-        asyncio.run(upgrade(url))
-    except AlmanacError as refusal:
-        print(refusal.message, file=sys.stderr)
-        return 1
-    print("The database is current.")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, Text, cast, func, select, tuple_
+from sqlalchemy import ColumnElement, DateTime, Select, Text, cast, func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from domain.errors import NotFound
+from domain.names import name_key
 from domain.run import Origin, Run, RunState, TrailRow
 from domain.schedule import Condition, ScheduleView
 from readmodel.database import Database
-from readmodel.names import name_key
 from readmodel.paging import Page, check_limit, invalid_cursor, page_of, position_of
 from readmodel.tables import ALIVE, runs, schedules, trail
 
@@ -119,6 +119,15 @@ class Queries:
             found = await connection.execute(newest_first.limit(check_limit(limit)))
             rows = [(Run.model_validate_json(r.record), (r.recorded_at.isoformat(), r.run_id)) for r in found]
         return page_of(listing, rows, limit)
+
+    async def occurrences_between(self, schedule_id: str, after: datetime, until: datetime) -> tuple[Run, ...]:
+        """The runs of a schedule's occurrences due in `(after, until]`, earliest first."""
+        due = runs.c.record["scheduled_for"].astext.cast(DateTime(timezone=True))
+        recorded_since = runs.c.recorded_at > after  # nothing is recorded before it is due
+        asked = select(_RUN).where(runs.c.schedule_id == schedule_id, recorded_since, due > after, due <= until)
+        async with self._database.reading() as connection:
+            found = (await connection.scalars(asked.order_by(due))).all()
+        return tuple(Run.model_validate_json(record) for record in found)
 
     async def trail(self, workspace: str, run_id: str) -> tuple[TrailRow, ...]:
         """All that happened to a run, in order. Raises NotFound `run.not_found`."""

@@ -12,6 +12,7 @@ from temporalio.workflow import SandboxImportNotificationPolicy
 
 from activities.catalogue import Catalogue
 from activities.executions import ExecutionActivities
+from activities.kinship import KinshipActivities
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
@@ -23,6 +24,7 @@ from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.pipelines import Pipelines
 from readmodel.projection import Projector
+from readmodel.queries import Queries
 from worker.settings import WorkerSettings
 from workflows.lane import LaneWorkflow
 from workflows.run import RunWorkflow
@@ -56,6 +58,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
     planning = PlanningActivities(heartbeat_seconds=settings.heartbeat_interval_seconds)
     mirror = MirrorActivities(projector)
     post = PostActivities(client, projector)
+    kinship = KinshipActivities(Queries(database))
     watching = WatchingActivities(client)
     executions = ExecutionActivities(
         client=client,
@@ -74,6 +77,9 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
             mirror.project,
             post.tell_lane,
             post.tell_schedule,
+            post.tell_kin,
+            kinship.match_occurrences,
+            kinship.wait_ends,
             watching.await_run_end,
         ],
         workflow_runner=runner(),

@@ -28,9 +28,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows import words
     from workflows.alarm import Alarm
     from workflows.outlet import ONCE, QUICK, Outlet
+    from workflows.renewal import history_is_long
     from workflows.run import RunWorkflow
-
-HISTORY_LIMIT = 2000
 
 
 @workflow.defn(name=messages.LANE_WORKFLOW)
@@ -53,7 +52,7 @@ class LaneWorkflow:
             await self._settle()
             if self._idle():
                 return
-            if self._history_is_long():
+            if history_is_long(self._start.history_limit):
                 workflow.continue_as_new(start.model_copy(update={"lane": self._lane, "reports": tuple(self._reports)}))
             self._set_alarm()
             await workflow.wait_condition(lambda: self._has_news() or self._alarm.rang)
@@ -182,10 +181,6 @@ class LaneWorkflow:
 
     def _idle(self) -> bool:
         return self._lane.is_idle and not self._reports and not self._inbox
-
-    def _history_is_long(self) -> bool:
-        info = workflow.info()
-        return info.is_continue_as_new_suggested() or info.get_current_history_length() > HISTORY_LIMIT
 
     def _set_alarm(self) -> None:
         times = [at for at in (lane.next_wake(self._lane), self._post.retry_at) if at is not None]

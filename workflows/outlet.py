@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import FailureError
 
 ONCE = RetryPolicy(maximum_attempts=1)
 QUICK = timedelta(seconds=5)
@@ -18,8 +18,10 @@ LAST_PAUSE = timedelta(seconds=30)
 
 
 class Outlet:
-    """One direction in which an entity sends. `send` delivers all that waits, or raises ActivityError having kept
-    what it did not deliver."""
+    """One direction in which an entity sends. `send` delivers all that waits, or raises a failure having kept
+    what it did not deliver.
+
+    A local activity that fails is raised as what it failed with, not as an ActivityError around that."""
 
     def __init__(self, send: Callable[[], Awaitable[None]]) -> None:
         self._send = send
@@ -31,7 +33,7 @@ class Outlet:
             return
         try:
             await self._send()
-        except ActivityError:
+        except FailureError:
             self.retry_at = workflow.now() + min(FIRST_PAUSE * 2**self._failures, LAST_PAUSE)
             self._failures += 1
         else:

@@ -6,39 +6,35 @@ something is due. Handlers only change the state; what follows from it is settle
 
 from __future__ import annotations
 
-import asyncio
-from datetime import datetime
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities import visibility
-    from activities.mirror import MirrorActivities
+    from activities.kinship import KinshipActivities
     from activities.planning import PlanningActivities
-    from activities.post import LaneLetter, PostActivities
-    from domain import lane, messages, schedule_acts, schedule_due, schedule_lane, schedule_runs, schedule_state
-    from domain.errors import Conflict, NotFound
-    from domain.events import Events
-    from domain.messages import (
-        Act,
-        CreateSchedule,
-        ReviseSchedule,
-        RunNow,
-        RunNowAnswer,
-        RunReport,
-        ScheduleAnswer,
-        ScheduleInput,
-        SetWorkspaceActive,
+    from domain import (
+        lane,
+        messages,
+        schedule_acts,
+        schedule_dependent,
+        schedule_due,
+        schedule_kin,
+        schedule_lane,
+        schedule_runs,
+        schedule_state,
     )
+    from domain.dependency import Answer, Question
+    from domain.errors import Conflict, NotFound
+    from domain.messages import Act, CreateSchedule, ReviseSchedule, RunNow, RunNowAnswer, ScheduleAnswer, ScheduleInput
     from domain.schedule import ScheduleView
+    from domain.schedule_mail import ParentDue, Subscribe
     from domain.schedule_state import ScheduleState
     from workflows import words
     from workflows.alarm import Alarm
-    from workflows.outlet import ONCE, QUICK, Outlet
+    from workflows.dispatch import Dispatch
+    from workflows.outlet import QUICK
     from workflows.refusals import refusals
-
-HISTORY_LIMIT = 2000
-"""Events after which a schedule continues as new: an entity that is woken often is replayed often."""
+    from workflows.renewal import history_is_long
+    from workflows.shown import Shown
 
 
 @workflow.defn(name=messages.SCHEDULE_WORKFLOW)
@@ -49,8 +45,10 @@ class ScheduleWorkflow:
         self._state = start.state
         self._changed = start.state is not None
         self._alarm = Alarm()
-        self._outlets = (Outlet(self._send_mail), Outlet(self._project))
-        self._shown: tuple[str, str, datetime | None] | None = None
+        self._dispatch = Dispatch(lambda: self._live, self._keep)
+        self._shown = Shown()
+        self._answers: list[Answer] = []
+        self._dues: list[ParentDue] = []
 
     @workflow.run
     async def run(self, start: ScheduleInput) -> None:
@@ -58,11 +56,13 @@ class ScheduleWorkflow:
         while True:
             await self._settle()
             state = self._live
-            if state.deleted and not state.open_runs and not state.outbox and not state.mail:
+            if state.is_over:
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 return
-            if self._history_is_long() and not self._changed:
+            if history_is_long(self._start.history_limit) and not self._changed:
                 await workflow.wait_condition(workflow.all_handlers_finished)
+                if self._changed:
+                    continue
                 workflow.continue_as_new(start.model_copy(update={"state": self._live}))
             self._set_alarm()
             await workflow.wait_condition(lambda: self._changed or self._alarm.rang)
@@ -72,7 +72,7 @@ class ScheduleWorkflow:
     @workflow.update(name=messages.CREATE_UPDATE)
     async def create(self, request: CreateSchedule) -> ScheduleAnswer:
         if self._state is None:
-            state = schedule_state.create(
+            state = schedule_acts.create(
                 self._start.workspace,
                 self._start.schedule_id,
                 request.definition,
@@ -81,7 +81,7 @@ class ScheduleWorkflow:
                 workflow.now(),
             )
             self._put(schedule_state.announced(state))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @create.validator
@@ -96,7 +96,7 @@ class ScheduleWorkflow:
         revised = schedule_acts.revise(before, request.definition, request.target, request.by, workflow.now())
         if revised is not before:
             self._put(schedule_state.announced(revised))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @revise.validator
@@ -112,23 +112,23 @@ class ScheduleWorkflow:
     @workflow.update(name=messages.RESUME_UPDATE)
     async def resume(self, act: Act) -> ScheduleAnswer:
         self._put(schedule_state.announced(schedule_acts.resume(self._live, act.by, workflow.now())))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @workflow.update(name=messages.UNBLOCK_UPDATE)
     async def unblock(self, act: Act) -> ScheduleAnswer:
         self._put(schedule_state.announced(schedule_acts.unblock(self._live, act.by, workflow.now())))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @workflow.update(name=messages.REPLAN_UPDATE)
     async def replan(self, act: Act) -> ScheduleAnswer:
         self._put(schedule_acts.replan(self._live, workflow.now()))
-        await workflow.wait_condition(lambda: self._live.plan is not None or not self._live.fires)
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return self._answer()
 
     @workflow.update(name=messages.WORKSPACE_UPDATE)
-    def set_workspace_active(self, change: SetWorkspaceActive) -> ScheduleAnswer:
+    def set_workspace_active(self, change: messages.SetWorkspaceActive) -> ScheduleAnswer:
         self._put(schedule_state.announced(schedule_acts.set_workspace_active(self._live, change.active)))
         return self._answer()
 
@@ -174,8 +174,27 @@ class ScheduleWorkflow:
             self._put(schedule_state.announced(schedule_acts.run_now(self._state, request.key, request.by, now)[0]))
 
     @workflow.signal(name=messages.RUN_REPORT_SIGNAL)
-    def run_report(self, report: RunReport) -> None:
+    def run_report(self, report: messages.RunReport) -> None:
         self._put(schedule_state.announced(schedule_runs.run_reported(self._live, report.changes, workflow.now())))
+
+    @workflow.signal(name=messages.QUESTION_SIGNAL)
+    def await_occurrence(self, question: Question) -> None:
+        self._put(schedule_kin.asked(self._live, question))
+
+    @workflow.signal(name=messages.SUBSCRIBE_SIGNAL)
+    def subscribe(self, subscription: Subscribe) -> None:
+        self._put(schedule_kin.subscribed(self._live, subscription))
+
+    @workflow.signal(name=messages.ANSWER_SIGNAL)
+    def parent_occurrence(self, answer: Answer) -> None:
+        """Kept until all that came together is taken in together."""
+        self._answers.append(answer)
+        self._changed = True
+
+    @workflow.signal(name=messages.PARENT_DUE_SIGNAL)
+    def parent_due(self, due: ParentDue) -> None:
+        self._dues.append(due)
+        self._changed = True
 
     @workflow.query(name="schedule")
     def view(self) -> ScheduleView:
@@ -188,8 +207,9 @@ class ScheduleWorkflow:
         while True:
             self._changed = False
             await self._decide()
-            self._show()
-            await asyncio.gather(*(outlet.deliver() for outlet in self._outlets))
+            await self._settle_kin()
+            self._shown.update(self._live)
+            await self._dispatch.deliver()
             # Again, without what has been delivered; unlike attributes, details cost no history.
             workflow.set_current_details(words.schedule_details(self._live))
             if not self._changed:
@@ -216,35 +236,44 @@ class ScheduleWorkflow:
         found = self._live.but(heartbeat_seconds=outlook.heartbeat_seconds)
         self._put(schedule_state.announced(schedule_due.seen(found, outlook.seen, now)))
 
-    async def _send_mail(self) -> None:
-        while self._live.mail:
-            letter = LaneLetter(
-                workspace=self._live.workspace, schedule_id=self._live.schedule_id, mail=self._live.mail[0]
+    async def _settle_kin(self) -> None:
+        """What parents have said, what dependents have asked, and what follows."""
+        before = self._live
+        if self._answers:
+            answers, self._answers = tuple(self._answers), []
+            self._state = schedule_kin.heard(self._live, answers, workflow.now())
+        if self._dues:
+            await self._follow_parents()
+        lookup = schedule_kin.lookup(self._live, workflow.now())
+        if lookup is not None:
+            found = await workflow.execute_local_activity_method(
+                KinshipActivities.match_occurrences, lookup, start_to_close_timeout=QUICK, summary="parent occurrences"
             )
-            await workflow.execute_local_activity_method(
-                PostActivities.tell_lane, letter, start_to_close_timeout=QUICK, retry_policy=ONCE, summary="lane"
-            )
-            self._state = self._live.but(mail=self._live.mail[1:])
+            self._state = schedule_kin.matched(self._live, found, workflow.now())
+        self._state = schedule_kin.settled(self._live, workflow.now())
+        if self._live.outbox != before.outbox or self._live.mail != before.mail:
+            self._put(schedule_state.announced(self._live))
 
-    async def _project(self) -> None:
-        events = self._live.outbox
-        if not events:
-            return
-        await workflow.execute_local_activity_method(
-            MirrorActivities.project,
-            Events(events=events),
+    async def _follow_parents(self) -> None:
+        """Occurrences of a schedule that has no pattern of its own."""
+        dues, self._dues = tuple(self._dues), []
+        found = await workflow.execute_local_activity_method(
+            KinshipActivities.wait_ends,
+            schedule_kin.wait_ends(self._live, dues),
             start_to_close_timeout=QUICK,
-            retry_policy=ONCE,
-            summary="mirror",
+            summary="end of the date",
         )
-        sent = {id(event) for event in events}
-        self._state = self._live.but(outbox=tuple(event for event in self._live.outbox if id(event) not in sent))
+        for due, end in zip(dues, found.ends, strict=True):
+            self._state = schedule_dependent.driven(self._live, due, workflow.now(), end)
 
     # Parts -------------------------------------------------------------------------------------------
 
     def _put(self, state: ScheduleState) -> None:
         self._state = state
         self._changed = True
+
+    def _keep(self, state: ScheduleState) -> None:
+        self._state = state
 
     @property
     def _live(self) -> ScheduleState:
@@ -259,30 +288,12 @@ class ScheduleWorkflow:
     def _answer(self) -> ScheduleAnswer:
         return ScheduleAnswer(schedule=schedule_state.view(self._live), events=self._live.outbox)
 
-    def _history_is_long(self) -> bool:
-        info = workflow.info()
-        return info.is_continue_as_new_suggested() or info.get_current_history_length() > HISTORY_LIMIT
-
     def _set_alarm(self) -> None:
-        planned = self._live.next_planned
-        times = [planned.at] if planned else []
-        gate = lane.next_wake(self._live.gate) if self._live.gate else None
-        times += [gate] if gate else []
-        times += [outlet.retry_at for outlet in self._outlets if outlet.retry_at is not None]
-        self._alarm.set(min(times, default=None), words.schedule_timer(self._live))
-
-    def _show(self) -> None:
-        """Keeps what Temporal shows of the schedule up to date; attributes cost history, so only what changed."""
-        state = self._live
-        workflow.set_current_details(words.schedule_details(state))
-        planned = state.next_planned
-        shown = (state.definition.name, state.condition, planned.at if planned else None)
-        if shown != self._shown:
-            self._shown = shown
-            workflow.upsert_search_attributes(
-                [
-                    visibility.SCHEDULE.value_set(shown[0]),
-                    visibility.CONDITION.value_set(shown[1]),
-                    visibility.NEXT_DUE.value_set(shown[2]) if shown[2] else visibility.NEXT_DUE.value_unset(),
-                ]
-            )
+        planned, gate = self._live.next_planned, self._live.gate
+        times = (
+            planned.at if planned else None,
+            lane.next_wake(gate) if gate else None,
+            schedule_kin.next_wake(self._live, workflow.now()),
+            self._dispatch.retry_at,
+        )
+        self._alarm.set(min((at for at in times if at is not None), default=None), words.schedule_timer(self._live))

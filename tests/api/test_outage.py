@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -12,13 +13,13 @@ from temporalio.client import Client
 from api.app import create
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
-from domain.errors import Unavailable
+from domain.errors import Busy, Unavailable
 from embedded.ports import free_port
 from embedded.postgres import PostgresServer
 from embedded.temporal_server import TemporalServer
 from readmodel import migrate
-from tests.api.conftest import TOKEN, serving
 from tests.api.desk import definition
+from tests.serving import TOKEN, serving
 from tests.waiting import eventually
 
 SCHEDULES = "/api/v1/workspaces/default/schedules"
@@ -89,6 +90,22 @@ async def test_a_change_that_no_worker_takes_is_given_up(client: Client, monkeyp
         await ScheduleWorkflows(client).act("nobody", "saaaaaaaaaaaa", "pause", "test")
 
     assert refused.value.code == "temporal.unavailable"
+
+
+@pytest.mark.stack
+async def test_who_waits_too_long_for_others_is_told_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.temporal.ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr("api.temporal.TURN_SECONDS", 0.1)
+    await client.start_workflow("almanac.nobody", id="schedule/nobody/sbbbbbbbbbbbb", task_queue="nobody")
+    workflows = ScheduleWorkflows(client)
+
+    first, second = await asyncio.gather(
+        *(workflows.act("nobody", "sbbbbbbbbbbbb", "pause", "test") for _ in range(2)), return_exceptions=True
+    )
+
+    assert isinstance(first, Unavailable)
+    assert isinstance(second, Busy)
+    assert second.code == "schedule.busy"
 
 
 async def test_what_nobody_foresaw_is_logged_under_an_id_and_tells_nothing(

@@ -42,6 +42,15 @@ async def test_the_same_idempotency_key_is_the_same_schedule(desk: Desk) -> None
     assert len((await desk.get("/schedules")).json()["items"]) == 1
 
 
+async def test_the_same_key_with_another_definition_is_refused(desk: Desk) -> None:
+    await desk.post("/schedules", definition(), Idempotency_Key="k1")
+
+    other = await desk.post("/schedules", definition(name="other"), Idempotency_Key="k1")
+
+    assert (other.status_code, other.json()["code"]) == (409, "schedule.exists")
+    await desk.created(name="other")
+
+
 async def test_a_key_whose_schedule_was_deleted_creates_no_other(desk: Desk) -> None:
     first = await desk.post("/schedules", definition(), Idempotency_Key="k1")
     await desk.delete(f"/schedules/{first.json()['schedule_id']}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +14,9 @@ import httpx
 import pytest
 
 from api.token import TokenUnusable, read_token
-from tests.api.conftest import TOKEN
+from embedded.ports import free_port
+from tests.serving import TOKEN, token_in
+from tests.waiting import eventually
 
 PATHS = ("/api/v1/workspaces/default/schedules", "/api/v1/openapi.json", "/api/v1/preview", "/no/such/path")
 
@@ -111,6 +116,51 @@ def test_a_start_that_can_not_be_is_refused_in_one_line(changes: dict[str, str |
     assert ended.returncode == 1
     assert len(ended.stderr.splitlines()) == 1
     assert said in ended.stderr
+
+
+def test_a_port_in_use_is_refused_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        ended = subprocess.run(
+            [sys.executable, "-m", "api"],
+            env=_environment(tmp_path, port),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert ended.returncode == 1
+    assert ended.stderr == f"almanac api: 127.0.0.1:{port} can't be listened on: Address already in use\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_it_stops_when_told_to(tmp_path: Path, number: signal.Signals) -> None:
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "api", env=_environment(tmp_path, port), stderr=asyncio.subprocess.DEVNULL
+    )
+
+    async def answers() -> bool:
+        try:
+            async with httpx.AsyncClient() as http:
+                return (await http.get(f"http://127.0.0.1:{port}/healthz")).is_success
+        except httpx.TransportError:
+            return False
+
+    await eventually(answers, what="the API")
+    process.send_signal(number)
+
+    assert await process.wait() == 0
+
+
+def _environment(folder: Path, port: int) -> dict[str, str]:
+    return os.environ | {
+        "ALMANAC_DATABASE_URL": "postgresql+asyncpg://127.0.0.1:1/x",
+        "ALMANAC_TEMPORAL_ADDRESS": "127.0.0.1:1",
+        "ALMANAC_TOKEN_FILE": str(token_in(folder)),
+        "ALMANAC_API_PORT": str(port),
+    }
 
 
 def _token_file(folder: Path, content: bytes) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.occurrences import run_batch
@@ -83,6 +83,7 @@ def test_a_bad_line_gets_an_error_and_the_next_its_answer(line: str, name: objec
     assert answered == ANSWER
 
 
+@settings(deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)))
 def test_odd_values_in_any_place_get_an_answer(value: object) -> None:
     for key in GOOD:

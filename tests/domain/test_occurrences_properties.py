@@ -43,7 +43,7 @@ def _valid(expr: str) -> Pattern:
         raise
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(patterns(), zones, st.data())
 def test_occurrences_come_in_order_after_the_instant_and_stand_for_matching_times(
     expr: str, zone: str, data: st.DataObject
@@ -63,7 +63,7 @@ def test_occurrences_come_in_order_after_the_instant_and_stand_for_matching_time
         assert {load(zone).instant(time) for time in occurrence.nominal} == {occurrence.at}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(patterns(), zones, st.data())
 def test_no_local_time_is_due_twice_and_none_is_lost(expr: str, zone: str, data: st.DataObject) -> None:
     after = data.draw(near_changes(zone))
@@ -77,7 +77,7 @@ def test_no_local_time_is_due_twice_and_none_is_lost(expr: str, zone: str, data:
         assert [time for time in sorted(nominal) if time <= last] == [time for time in between if matches(time)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 59), st.integers(0, 23), zones, st.integers(1850, 2190))
 def test_a_daily_pattern_loses_no_day(minute: int, hour: int, zone: str, year: int) -> None:
     found = _due(f"{minute} {hour} * * *", zone, datetime(year, 1, 1, tzinfo=UTC), 730)
@@ -86,7 +86,7 @@ def test_a_daily_pattern_loses_no_day(minute: int, hour: int, zone: str, year: i
     assert dates == [first + timedelta(days=n) for n in range(len(dates))]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(patterns(), zones, st.data())
 def test_asking_from_any_instant_gives_the_rest_of_the_same_series(expr: str, zone: str, data: st.DataObject) -> None:
     after = data.draw(near_changes(zone))
@@ -96,7 +96,7 @@ def test_asking_from_any_instant_gives_the_rest_of_the_same_series(expr: str, zo
     assert _due(expr, zone, asked, len(rest)) == rest
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(patterns(), zones, st.integers(0, 120_000), st.data())
 def test_a_survey_is_the_same_as_counting_one_by_one(expr: str, zone: str, minutes: int, data: st.DataObject) -> None:
     after = data.draw(instants | near_changes(zone))

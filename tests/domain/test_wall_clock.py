@@ -1,4 +1,4 @@
-"""The cutting of a wall clock into pieces, on clocks that no zone has had yet, and the zone file reader."""
+"""The cutting of a wall clock into pieces, for all zones and for clocks that no zone has had yet."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import pairwise
 import pytest
 
 from domain.calm_days import Calm, calm_runs
-from domain.tzif import DAY, Changes, read
+from domain.tzif import DAY, Changes
 from domain.wall_clock import Jump, Piece, Stretch, cut
 from domain.zones import LAST_DAY, load
+from tests.domain.strange_clocks import CLOCKS, watched
 from tests.domain.zone_ids import ZONES
 
-HOUR = 3600
 END = 60 * DAY
 
 
@@ -30,46 +30,17 @@ def _reading(pieces: tuple[Piece, ...], reading: int) -> tuple[int, str]:
     return found[0]
 
 
-def _watched(changes: Changes, reading: int) -> tuple[int, str]:
-    """The same, by looking at the clock every half hour."""
-    offsets = [(-(10**12), changes.before), *changes.changes]
-
-    def shown(instant: int) -> int:
-        return instant + [offset for start, offset in offsets if start <= instant][-1]
-
-    instants = range(reading - 3 * DAY, reading + 3 * DAY, 1800)
-    exact = [instant for instant in instants if shown(instant) == reading]
-    if exact:
-        return exact[0], "overlap" if len(exact) > 1 else "ordinary"
-    return next(later for now, later in pairwise(instants) if shown(now) < reading < shown(later)), "gap"
-
-
-CLOCKS = {
-    "no change": (),
-    "forward": ((10 * DAY, HOUR),),
-    "back": ((10 * DAY, -HOUR),),
-    "a day forward": ((10 * DAY, 24 * HOUR),),
-    "a day back": ((10 * DAY, -24 * HOUR),),
-    "forward and back in an hour": ((10 * DAY, 2 * HOUR), (10 * DAY + HOUR, 0)),
-    "forward, then back into the gap": ((10 * DAY, 3 * HOUR), (10 * DAY + HOUR, 2 * HOUR)),
-    "back, then forward over the repeated hours": ((10 * DAY, -3 * HOUR), (10 * DAY + HOUR, HOUR)),
-    "the same hour three times": ((10 * DAY, -HOUR), (10 * DAY + HOUR, -2 * HOUR)),
-    "the same gap twice": ((10 * DAY, 2 * HOUR), (10 * DAY + 1800, -HOUR), (10 * DAY + 2 * HOUR, 2 * HOUR)),
-    "a half-hour gap amid a day back": ((10 * DAY, -24 * HOUR), (11 * DAY, -24 * HOUR + 1800)),
-}
-
-
 @pytest.mark.parametrize("name", CLOCKS)
 def test_every_reading_has_one_instant_and_it_is_what_a_watched_clock_says(name: str) -> None:
-    changes = Changes(0, CLOCKS[name])
+    changes = CLOCKS[name]
     pieces = cut(changes, END)
     for reading in range(7 * DAY, 14 * DAY, 1800):
-        assert _reading(pieces, reading) == _watched(changes, reading), reading / HOUR
+        assert _reading(pieces, reading) == watched(changes, reading), reading / 3600
 
 
 @pytest.mark.parametrize("name", CLOCKS)
 def test_calm_days_keep_clear_of_anything_odd(name: str) -> None:
-    pieces = cut(Changes(0, CLOCKS[name]), END)
+    pieces = cut(CLOCKS[name], END)
     runs = calm_runs(pieces)
     for run in runs:
         for reading in (run.first * DAY, (run.last + 1) * DAY - 1):
@@ -118,12 +89,6 @@ def test_most_days_of_most_zones_are_calm() -> None:
     calm = {day for run in zone.calm for day in range(run.first, run.last + 1)}
     first = (year - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(days=1)
     assert [day - first for day in range(first, first + 365) if day not in calm] == [72, 310]
-
-
-@pytest.mark.parametrize("data", [b"", b"TZif", b"nothing of the kind" * 10, b"TZif" + b"\0" * 40])
-def test_what_is_no_zone_file_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match=r"TZif|ends early"):
-        read(data, 2200)
 
 
 def test_stretches_of_a_piece_are_even() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from domain.identity import RunIdentity
 from domain.run import Origin, RunState
 from evidence import documents
-from executors.protocol import RunIdentity
 
 CREATED = datetime(2027, 3, 14, 7, tzinfo=UTC)
 

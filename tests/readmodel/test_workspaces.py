@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from domain.errors import Invalid, NotFound
-from readmodel.audit import Audit
+from readmodel.audit import Audit, append
 from readmodel.database import Database
 from readmodel.workspaces import Workspace, Workspaces
 
@@ -34,24 +34,21 @@ async def test_the_longest_name(database: Database) -> None:
 
 
 async def test_audit_pages_go_newest_first_and_stay_inside(database: Database) -> None:
-    audit = Audit(database)
-    for number in range(5):
-        await audit.append(
-            by="ada\x00",
-            action="schedule.pause",
-            workspace="team-a",
-            subjects={"schedule_id": f"s-{number}"},
-            revision=number,
-            counts={"open_runs": 2},
-        )
-    await audit.append(by="bob", action="schedule.pause", workspace="team-b", subjects={})
-    first = await audit.page("team-a", limit=3)
-    second = await audit.page("team-a", limit=3, cursor=first.next_cursor)
+    audit, act = Audit(database), "schedule.pause"
+    async with database.transaction() as connection:
+        for number in range(5):
+            subjects, counts = {"schedule_id": f"s-{number}"}, {"open_runs": 2}
+            await append(
+                connection, by="ada\x00", action=act, workspace="a", subjects=subjects, revision=number, counts=counts
+            )
+        await append(connection, by="bob", action=act, workspace="b", subjects={})
+    first = await audit.page("a", limit=3)
+    second = await audit.page("a", limit=3, cursor=first.next_cursor)
     assert [row.revision for row in first.items + second.items] == [4, 3, 2, 1, 0]
     assert second.next_cursor is None
     newest = first.items[0]
     assert (newest.by, newest.subjects, newest.counts) == ("ada\ufffd", {"schedule_id": "s-4"}, {"open_runs": 2})
-    (other,) = (await audit.page("team-b")).items
+    (other,) = (await audit.page("b")).items
     assert (other.revision, other.counts) == (None, {})
     with pytest.raises(Invalid):
-        await audit.page("team-b", cursor=first.next_cursor)
+        await audit.page("b", cursor=first.next_cursor)

@@ -30,6 +30,8 @@ class Harness:
     workspace: str
     environment: WorkflowEnvironment | None = None
     created: list[str] = field(default_factory=list)
+    history_limit: int = messages.HISTORY_LIMIT
+    """Of the schedules it creates."""
 
     async def create(self, *, script: str = "succeed", lane: str = "a", **changes: Any) -> str:
         schedule_id = f"s{next(_ids)}-{self.workspace}"
@@ -43,7 +45,7 @@ class Harness:
         definition = ScheduleDefinition(**(fields | changes))
         handle = await self.client.start_workflow(
             messages.SCHEDULE_WORKFLOW,
-            ScheduleInput(workspace=self.workspace, schedule_id=schedule_id),
+            ScheduleInput(workspace=self.workspace, schedule_id=schedule_id, history_limit=self.history_limit),
             id=ids.schedule_workflow_id(self.workspace, schedule_id),
             task_queue=messages.TASK_QUEUE,
         )

@@ -1,4 +1,4 @@
-"""What a guardian keeps of a stream, for every way the stream may come in pieces."""
+"""What is kept of a stream, for every way the stream may come in pieces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executors.guardian import Capture
+from executors.capture import Capture
 
 
 @given(keep=st.integers(1, 20), chunks=st.lists(st.binary(max_size=50), max_size=20))
