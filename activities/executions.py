@@ -25,7 +25,7 @@ from domain.identity import RunIdentity
 from domain.lane import Launch
 from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
-from evidence import folders
+from evidence import documents, folders
 from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims
@@ -63,8 +63,11 @@ class ExecutionActivities:
         if running is None:
             message = "Its start was claimed before, and that claim's execution did not report here."
             return _ended(order.run, Outcome(state=RunState.UNKNOWN, reason="start_unconfirmed", message=message))
+        execution = _execution(running, order.launch, prepared, self.storage)
+        await _record_metadata(execution, started=True)
         async with self._announced(running):
-            outcome = await self._execute(running, order.launch, prepared)
+            outcome = await self._execute(running, order.launch, execution)
+        await _record_metadata(execution, status=outcome.state)
         return _ended(running, outcome)
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
@@ -129,11 +132,9 @@ class ExecutionActivities:
             with suppress(RPCError):
                 await signal
 
-    async def _execute(self, run: Run, launch: Launch, prepared: Prepared) -> Outcome:
+    async def _execute(self, run: Run, launch: Launch, execution: Execution) -> Outcome:
         executor = self.executors.for_run(run.executor)
-        work = asyncio.create_task(
-            executor.execute(_execution(run, launch, prepared, self.storage), lambda line: activity.heartbeat(line))
-        )
+        work = asyncio.create_task(executor.execute(execution, lambda line: activity.heartbeat(line)))
         beating = asyncio.create_task(_beat(launch.heartbeat_seconds))
         try:
             return await asyncio.shield(work)
@@ -144,6 +145,22 @@ class ExecutionActivities:
             return Outcome(state=RunState.UNKNOWN, reason="start_failed", message=f"Its executor failed: {error}")
         finally:
             beating.cancel()
+
+
+async def _record_metadata(execution: Execution, *, started: bool = False, status: RunState | None = None) -> None:
+    """The folder's own account of its run. That it can't be written ends no run: the record in the database tells
+    the same."""
+    try:
+        await asyncio.to_thread(
+            documents.record_metadata,
+            execution.folder,
+            execution.identity,
+            datetime.now(UTC),
+            started=started,
+            status=status,
+        )
+    except (OSError, documents.IdentityContradicted):
+        activity.logger.exception("evidence.metadata_unwritten")
 
 
 async def _beat(seconds: float) -> None:
@@ -179,7 +196,11 @@ def _execution(run: Run, launch: Launch, prepared: Prepared, storage: Path) -> E
     )
     folder = folders.run_folder_path(storage, run.workspace, prepared.folder_owner, run.run_folder)
     return Execution(
-        identity=identity, prepared=prepared, folder=folder, timeout_seconds=launch.execution_timeout_seconds
+        identity=identity,
+        prepared=prepared,
+        folder=folder,
+        reference_time=run.reference_time,
+        timeout_seconds=launch.execution_timeout_seconds,
     )
 
 

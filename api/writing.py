@@ -31,12 +31,13 @@ from domain.messages import (
     ReviseSchedule,
     RunNow,
 )
+from domain.names import name_key
 from domain.run import Run
 from domain.schedule import ScheduleDefinition, ScheduleView
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
-from readmodel.names import Names, name_key
+from readmodel.names import Names
 from readmodel.projection import project
 from readmodel.queries import Queries
 

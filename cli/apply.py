@@ -6,6 +6,7 @@ stands alone: one that the server refuses stops no other.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +19,7 @@ from rich.text import Text
 from cli.client import Client, Refused, segment
 from cli.command import REFUSED, Session, complain, console, explain
 from cli.find import schedule_named
-from cli.manifests import Manifest, Mistake, read_all
+from cli.manifests import Manifest, Mistake, Place, read_all
 from domain.errors import AlmanacError
 from domain.pipeline import PipelineDefinition, PipelineView
 from domain.schedule import ScheduleDefinition
@@ -144,7 +145,8 @@ def _told(session: Session, change: Change, dry_run: bool) -> Change:
     """Says at once what one document came to."""
     if change.problem is not None:
         place = change.manifest.place_of(change.problem.get("field"))
-        complain(f"{place}: {change.manifest.kind} '{change.manifest.definition.name}': {explain(change.problem)}")
+        told = f"{place}: {change.manifest.kind} '{change.manifest.definition.name}': {explain(change.problem)}"
+        complain(_problem_line(place, change.problem) if session.json else told)
     if not session.json:
         for line in _lines(change, dry_run):
             console().print(line, soft_wrap=True)
@@ -170,13 +172,21 @@ def _short(value: Any) -> str:
 
 def _report_mistakes(session: Session, mistakes: list[Mistake]) -> None:
     for mistake in mistakes:
-        refusal: AlmanacError = mistake.refusal
-        problem = {
-            "status": refusal.status,
-            "code": refusal.code,
-            "detail": refusal.message,
-            "field": refusal.field,
-            "hint": refusal.hint,
-        }
-        complain(f"{mistake.place}: {explain(problem)}")
-    complain(f"{len(mistakes)} of the documents can't be right, so nothing was changed.")
+        problem = _problem(mistake.refusal)
+        line = f"{mistake.place}: {explain(problem)}"
+        complain(_problem_line(mistake.place, problem) if session.json else line)
+    if not session.json:
+        complain(f"{len(mistakes)} of the documents can't be right, so nothing was changed.")
+
+
+def _problem(refusal: AlmanacError) -> dict[str, Any]:
+    """A refusal found here, in the server's form."""
+    said = {"field": refusal.field, "hint": refusal.hint}
+    return {"status": refusal.status, "code": refusal.code, "detail": refusal.message} | {
+        key: value for key, value in said.items() if value is not None
+    }
+
+
+def _problem_line(place: Place, problem: dict[str, Any]) -> str:
+    where = {"file": str(place.file), "document": place.document, "line": place.line}
+    return json.dumps(problem | where, ensure_ascii=False)

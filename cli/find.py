@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from cli.client import Client, Refused
+from domain.names import name_key
 from domain.schedule import ScheduleView
 
 SCHEDULE_ID = re.compile(r"s[a-z2-7]{12}")
@@ -14,7 +15,7 @@ MANY = 1_000
 def schedule_named(client: Client, name: str) -> ScheduleView | None:
     """The schedule of this name; names are the same in any case."""
     for found in client.pages("/schedules", MANY, q=name):
-        if found["definition"]["name"].casefold() == name.casefold():
+        if name_key(found["definition"]["name"]) == name_key(name):
             return ScheduleView.model_validate(found)
     return None
 

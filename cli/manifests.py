@@ -2,6 +2,9 @@
 
 Scalars are read as JSON would: only `true`, `false`, `null` and numbers are special, so that `17:30`, `on` and a
 date stay the words they are.
+
+In the command and the environment of a step `${manifest_dir}` stands for the folder of the file, because programs and
+data that lie beside it have another path on every machine. It is expanded here: a worker has to see the same path.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from yaml.constructor import ConstructorError
 
 from domain import pipeline, schedule_check
 from domain.errors import AlmanacError, Invalid
+from domain.names import name_key
 from domain.pipeline import PipelineDefinition
 from domain.reading import read
 from domain.schedule import ScheduleDefinition
@@ -26,6 +30,8 @@ KINDS: dict[str, type[PipelineDefinition | ScheduleDefinition]] = {
     "pipeline": PipelineDefinition,
     "schedule": ScheduleDefinition,
 }
+
+MANIFEST_DIR = "${manifest_dir}"
 
 SUFFIXES = frozenset({".yaml", ".yml"})
 
@@ -139,7 +145,7 @@ def _manifest(place: Place, node: yaml.Node, document: Any) -> Manifest | Mistak
     try:
         kind = _kind(document)
         fields = {key: value for key, value in document.items() if key != "kind"}
-        definition = _check(read(KINDS[kind], _json(fields)))
+        definition = _check(_located(read(KINDS[kind], _json(fields)), place.file.parent))
         return Manifest(place, node, kind, definition)
     except AlmanacError as refusal:
         return Mistake(_place_of(place, node, refusal.field), refusal)
@@ -161,6 +167,24 @@ def _json(fields: dict[Any, Any]) -> str:
         raise Invalid("apply.not_json", f"A value has no form in JSON: {error}.") from error
 
 
+def _located(definition: Definition, folder: Path) -> Definition:
+    """The definition with the folder's absolute path where its steps name it. Nothing else of the form `${...}` is
+    touched: it may mean something to the program."""
+    if not isinstance(definition, PipelineDefinition):
+        return definition
+    path = str(folder.resolve())
+    steps = tuple(
+        step.model_copy(
+            update={
+                "command": tuple(word.replace(MANIFEST_DIR, path) for word in step.command),
+                "environment": {name: value.replace(MANIFEST_DIR, path) for name, value in step.environment.items()},
+            }
+        )
+        for step in definition.steps
+    )
+    return definition.model_copy(update={"steps": steps})
+
+
 def _check(definition: Definition) -> Definition:
     """What can be known without a server, so that a folder with a mistake changes nothing at all."""
     if isinstance(definition, PipelineDefinition):
@@ -172,7 +196,7 @@ def _check(definition: Definition) -> Definition:
 def _doubled(manifests: list[Manifest]) -> Iterator[Mistake]:
     first: dict[tuple[str, str], Manifest] = {}
     for manifest in manifests:
-        key = (manifest.kind, manifest.definition.name.casefold())
+        key = (manifest.kind, name_key(manifest.definition.name))
         earlier = first.setdefault(key, manifest)
         if earlier is not manifest:
             said = f"The {manifest.kind} '{manifest.definition.name}' is also at {earlier.place}."

@@ -32,6 +32,9 @@ STATE_STYLES = {
     RunState.SKIPPED: "bright_black",
 }
 
+DRIVEN = "by parents"
+"""In place of a pattern."""
+
 DETAIL = "detail"
 """The one column that may go on in the next line."""
 
@@ -94,7 +97,7 @@ def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
             utc(due) if due else "-",
             state(last) if last else "-",
             relative(last.at, now) if last else "-",
-            view.definition.cron,
+            view.definition.cron or DRIVEN,
             view.definition.timezone,
             view.schedule_id,
         )
@@ -199,7 +202,9 @@ def _schedule_facts(view: ScheduleView, now: datetime) -> Iterable[tuple[str, Re
     if view.blocked:
         cause = f"{view.blocked.reason}, run {view.blocked.run_id}, {relative(view.blocked.since, now)}"
         yield "blocked by", Text(cause, "bold red")
-    yield "cron", f"{definition.cron}  {definition.timezone}, zone data {view.tzdata_version or '-'}"
+    yield "cron", f"{definition.cron or DRIVEN}  {definition.timezone}, zone data {view.tzdata_version or '-'}"
+    if definition.parents:
+        yield "after", f"{', '.join(definition.parents)} ({definition.after_terminal_status.value})"
     yield "runs", f"{view.target} by {definition.executor}"
     yield "missed", definition.missed_policy.value
     yield "collision", f"{definition.collision_policy.value}, priority {definition.priority}"

@@ -97,4 +97,7 @@ def is_conclusive(parent: ParentWait) -> bool:
 
 def learned(known: ParentWait, told: ParentWait) -> ParentWait:
     """What is known of a parent after another answer. A conclusive end is never taken back."""
-    return known if is_conclusive(known) or told.since < known.since else told
+    if is_conclusive(known):
+        return known
+    overtaken = known.told_at is not None and told.told_at is not None and told.told_at < known.told_at
+    return known if overtaken else told

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from domain.errors import Invalid
 
 MAX_LENGTH = 200
+
+
+def name_key(name: str) -> str:
+    """Names with one key are the same name: neither case nor the way an accent is encoded tells two apart."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def check(name: str) -> None:

@@ -165,6 +165,8 @@ class ParentWait(Value):
     ended_at: datetime | None = None
     since: datetime
     """When it came to be so."""
+    told_at: datetime | None = None
+    """When the parent said so, by the parent's clock."""
 
 
 class Run(Value):

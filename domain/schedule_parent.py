@@ -208,7 +208,9 @@ def matched(
         if one is None:
             kept.append(open_question)
         elif one.occurrence is None:
-            absent = ParentWait(schedule_id=parent.schedule_id, name=parent.name, status=WaitStatus.ABSENT, since=now)
+            absent = ParentWait(
+                schedule_id=parent.schedule_id, name=parent.name, status=WaitStatus.ABSENT, since=now, told_at=now
+            )
             letters.append(_letter(open_question.question, absent))
         else:
             kept.append(open_question.model_copy(update={"occurrence": one.occurrence}))
@@ -235,7 +237,12 @@ def _state_of(parenthood: Parenthood, open_question: OpenQuestion, now: datetime
     if at is None:
         return None
     said = ParentWait(
-        schedule_id=parent.schedule_id, name=parent.name, status=WaitStatus.NOT_DUE, occurrence=at, since=now
+        schedule_id=parent.schedule_id,
+        name=parent.name,
+        status=WaitStatus.NOT_DUE,
+        occurrence=at,
+        since=now,
+        told_at=now,
     )
     outcome = _outcome(parenthood, at)
     if outcome is None:
@@ -276,7 +283,7 @@ def _missed_outcome(stretch: Missed, at: datetime) -> Outcome:
 def _same(said: ParentWait, told: ParentWait | None) -> bool:
     if told is None:
         return False
-    return said.model_copy(update={"since": told.since}) == told
+    return said.model_copy(update={"since": told.since, "told_at": told.told_at}) == told
 
 
 def _letter(question: Question, said: ParentWait) -> TellDependent:

@@ -185,7 +185,7 @@ def view(state: ScheduleState) -> ScheduleView:
         next_due_at=planned.at if planned else None,
         upcoming=tuple(p.occurrence for p in upcoming if p.at > state.cursor)[:5],
         tzdata_version=state.plan.tzdata_version if state.plan else None,
-        open_runs=tuple(RunSummary.of(open_run.run) for open_run in (*state.open_runs, *state.waiting)),
+        open_runs=tuple(RunSummary.of(run) for run in unfinished(state)),
         last_run=state.last_run,
         last_missed=state.last_missed,
         created_at=state.created_at,

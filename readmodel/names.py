@@ -6,7 +6,6 @@ reservation lapses by itself; once the schedule is mirrored, its row holds the n
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import timedelta
 
 from sqlalchemy import delete, exists, func, select
@@ -14,6 +13,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from domain.errors import Conflict, Invalid
+from domain.names import name_key
 from readmodel.database import Database
 from readmodel.tables import ALIVE, schedule_names, schedules
 from readmodel.text import refuse_unstorable
@@ -62,11 +62,6 @@ class Names:
                     schedule_names.c.schedule_id == schedule_id,
                 )
             )
-
-
-def name_key(name: str) -> str:
-    """Names with one key are the same name."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 _FRESH = schedule_names.c.reserved_at > func.now() - RESERVED_FOR

@@ -14,10 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from domain.errors import AlmanacError, Unavailable
 from domain.events import Event, RunChanged, ScheduleChanged
+from domain.names import name_key
 from domain.run import Run, TrailRow
 from domain.schedule import ScheduleView
 from readmodel.database import Database
-from readmodel.names import name_key
 from readmodel.tables import runs, schedules, trail
 from readmodel.text import storable
 

@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement, DateTime, Select, Text, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from domain.errors import NotFound
+from domain.names import name_key
 from domain.run import Origin, Run, RunState, TrailRow
 from domain.schedule import Condition, ScheduleView
 from readmodel.database import Database
-from readmodel.names import name_key
 from readmodel.paging import Page, check_limit, invalid_cursor, page_of, position_of
 from readmodel.tables import ALIVE, runs, schedules, trail
 

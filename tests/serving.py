@@ -1,4 +1,4 @@
-"""The API in the test's own process: for a client of it, or listening on a port; and the worker behind it."""
+"""The API in the test's own process: for a client of it, or listening on a port; and what stands behind it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from pathlib import Path
 import httpx
 import uvicorn
 from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
 
 from api.app import create
 from api.settings import Settings
+from embedded.ports import free_port
+from embedded.temporal_server import TemporalServer
 from readmodel.database import Database
 from worker import wiring
 from worker.settings import WorkerSettings
@@ -52,15 +55,29 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def working(client: Client, database: Database, storage: Path) -> AsyncIterator[None]:
-    """A worker with the executors of the product."""
-    settings = WorkerSettings(
-        database_url="given",
-        storage=storage,
+async def standing(
+    database: Database, database_url: str, folder: Path, *, max_schedules: int = 100, max_body_bytes: int = 1_000_000
+) -> AsyncIterator[Settings]:
+    """A Temporal server of its own, so that no other test's worker takes its tasks, with a worker of the product;
+    the value is the settings of an API in front of them."""
+    temporal = TemporalServer(folder, port=free_port(), ui_port=free_port(), namespace="almanac")
+    await temporal.start()
+    await temporal.wait_ready()
+    worker = WorkerSettings(
+        database_url=database_url,
+        storage=folder / "storage",
         max_concurrent_runs=20,
         heartbeat_interval_seconds=1,
         drain_seconds=1,
     )
-    entities, slots = wiring.workers(client, database, wiring.executors(database), settings)
+    client = await Client.connect(temporal.address, namespace="almanac", data_converter=pydantic_data_converter)
+    entities, slots = wiring.workers(client, database, wiring.executors(database), worker)
     async with entities, slots:
-        yield
+        yield Settings(
+            database_url=database_url,
+            temporal_address=temporal.address,
+            token_file=token_in(folder),
+            max_schedules_per_workspace=max_schedules,
+            max_body_bytes=max_body_bytes,
+        )
+    await temporal.stop()

@@ -126,7 +126,7 @@ def test_the_token_is_for_the_apis_own_user_alone(services: dict[str, dict[str, 
     (secret,) = services["api"]["secrets"]
     assert secret == {"source": "api_token", "uid": "10001", "gid": "10001", "mode": 0o400}
     assert "USER 10001:10001" in dockerfile()
-    assert services["api"]["environment"]["ALMANAC_TOKEN_FILE"] == "/run/secrets/api_token"
+    assert services["api"]["environment"]["ALMANAC_TOKEN_FILE"] == "/run/secrets/api_token"  # noqa: S105
 
 
 def test_workers_can_be_many_and_share_the_run_folders(services: dict[str, dict[str, Any]]) -> None:

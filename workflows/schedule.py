@@ -210,6 +210,8 @@ class ScheduleWorkflow:
             await self._settle_kin()
             self._shown.update(self._live)
             await self._dispatch.deliver()
+            # Again, without what has been delivered; unlike attributes, details cost no history.
+            workflow.set_current_details(words.schedule_details(self._live))
             if not self._changed:
                 return
 

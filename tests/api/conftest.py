@@ -7,14 +7,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from temporalio.client import Client
 
 from api.settings import Settings
 from embedded.postgres import PostgresServer
-from embedded.temporal_server import TemporalServer
 from readmodel.database import Database
 from tests.api.desk import Desk
-from tests.serving import serving, token_in, working
+from tests.serving import serving, standing, token_in
 
 NOWHERE = "127.0.0.1:1"
 
@@ -34,24 +32,14 @@ async def dark(token_file: Path) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 async def api(
-    token_file: Path,
-    postgres: PostgresServer,
-    temporal: TemporalServer,
-    client: Client,
-    database: Database,
-    tmp_path_factory: pytest.TempPathFactory,
+    postgres: PostgresServer, database: Database, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[httpx.AsyncClient]:
     """An API on real servers, with a worker."""
-    settings = Settings(
-        database_url=postgres.url,
-        temporal_address=temporal.address,
-        token_file=token_file,
-        max_schedules_per_workspace=5,
-        max_body_bytes=100_000,
-    )
-    async with working(client, database, tmp_path_factory.mktemp("storage")), serving(settings) as served:
+    folder = tmp_path_factory.mktemp("behind-api")
+    limited = standing(database, postgres.url, folder, max_schedules=5, max_body_bytes=100_000)
+    async with limited as settings, serving(settings) as served:
         yield served
 
 

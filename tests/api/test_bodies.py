@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.bodies import MAX_DEPTH, check_json
@@ -52,6 +52,7 @@ def test_plain_json_is_taken(text: str) -> None:
     check_json(text)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_taken_or_refused(text: str) -> None:
     try:
@@ -61,6 +62,7 @@ def test_any_text_is_taken_or_refused(text: str) -> None:
     json.loads(text)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)))
 def test_any_object_is_a_schedule_or_a_refusal_with_a_code(body: dict[str, object]) -> None:
     with pytest.raises(Invalid) as refused:

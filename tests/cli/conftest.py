@@ -12,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from temporalio.client import Client
 
-from api.settings import Settings
 from cli.main import main
 from embedded.postgres import PostgresServer
-from embedded.temporal_server import TemporalServer
 from readmodel.database import Database
 from readmodel.workspaces import Workspaces
-from tests.serving import listening, token_in, working
+from tests.serving import listening, standing
 
 
 @dataclass(frozen=True)
@@ -63,25 +60,16 @@ def ran(*arguments: str) -> Ended:
 
 
 @pytest.fixture(scope="session")
-def token_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return token_in(tmp_path_factory.mktemp("cli"))
-
-
-@pytest.fixture(scope="package")
-async def url(
-    token_file: Path,
-    postgres: PostgresServer,
-    temporal: TemporalServer,
-    client: Client,
-    database: Database,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> AsyncIterator[str]:
-    settings = Settings(database_url=postgres.url, temporal_address=temporal.address, token_file=token_file)
-    async with working(client, database, tmp_path_factory.mktemp("storage")), listening(settings) as url:
-        yield url
+async def server(
+    postgres: PostgresServer, database: Database, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[str, Path]]:
+    """The address of a listening API on real servers, with a worker, and its token's file."""
+    folder = tmp_path_factory.mktemp("behind-cli")
+    async with standing(database, postgres.url, folder) as settings, listening(settings) as url:
+        yield url, settings.token_file
 
 
 @pytest.fixture
-async def almanac(url: str, token_file: Path, database: Database, workspace: str, tmp_path: Path) -> Terminal:
+async def almanac(server: tuple[str, Path], database: Database, workspace: str, tmp_path: Path) -> Terminal:
     await Workspaces(database).ensure(workspace)
-    return Terminal(url, token_file, workspace, tmp_path)
+    return Terminal(*server, workspace, tmp_path)

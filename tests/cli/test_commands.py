@@ -69,6 +69,8 @@ async def test_apply_with_a_mistake_changes_nothing_and_says_where_it_is(almanac
 
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"{file}:4 (document 1): ")
+    told = json.loads((await almanac("apply", file, "--json")).err)
+    assert (told["file"], told["document"], told["line"], told["field"]) == (file, 1, 4, "timezone")
     assert (await almanac("list", "--json")).json == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain import names
@@ -41,6 +41,12 @@ def test_anything_else_is_refused_with_what_is_wrong(name: str, wrong: str) -> N
     assert (refused.value.code, refused.value.field) == ("schedule.validation.name_invalid", "name")
 
 
+def test_names_that_look_the_same_have_one_key() -> None:
+    assert names.name_key("Caf\u00e9/A") == names.name_key("cafe\u0301/a")
+    assert names.name_key("a/b") != names.name_key("a/c")
+
+
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_a_name_or_refused(name: str) -> None:
     try:

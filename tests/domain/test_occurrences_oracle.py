@@ -1,7 +1,7 @@
 """The function against a slow evaluator that watches the clock, around clock changes of every kind of zone.
 
 The usual run looks at a sample with fixed seeds, and at every zone once. `ALMANAC_ORACLE=full` looks at all changes of
-all zones from 1990 to 2037, in about ten minutes.
+all zones from 1990 to 2037, which takes many minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from domain.wall_clock import Kind
 from domain.zones import load
 from tests.domain import oracle
 from tests.domain.pattern_text import random_pattern
-from tests.domain.zone_ids import ZONES
+from tests.domain.zone_ids import DISTINCT
 
 FULL = os.environ.get("ALMANAC_ORACLE") == "full"
 FIRST_YEAR, LAST_YEAR = 1990, 2037
@@ -71,7 +71,7 @@ def _sampled(zone: str, random: Random) -> list[datetime]:
     return list(changes) if FULL else random.sample(changes, min(len(changes), 10))
 
 
-@pytest.mark.parametrize("zone", ZONES if FULL else ODD)
+@pytest.mark.parametrize("zone", DISTINCT if FULL else ODD)
 def test_occurrences_around_clock_changes_are_what_a_watched_clock_says(zone: str) -> None:
     random = Random(f"changes of {zone}")
     for change in _sampled(zone, random):
@@ -80,7 +80,7 @@ def test_occurrences_around_clock_changes_are_what_a_watched_clock_says(zone: st
 
 @pytest.mark.parametrize("share", range(4))
 def test_every_zone_agrees_with_a_watched_clock_on_some_change(share: int) -> None:
-    for zone in ZONES[share::4]:
+    for zone in DISTINCT[share::4]:
         random = Random(f"one change of {zone}")
         year = random.choice([1991, 1996, 2006, 2011, 2016, 2026, 2036])
         changes = oracle.changes(zone, year, year)
@@ -96,9 +96,8 @@ def test_the_rule_that_ends_a_zone_file_is_followed_for_ever(year: int) -> None:
             _check_change(zone, change, random, patterns=5)
 
 
-def test_whole_years_agree_with_a_watched_clock() -> None:
-    for zone, year in (("Africa/Casablanca", 2018), ("America/New_York", 2027)):
-        begin, end = datetime(year - 1, 12, 29, tzinfo=UTC), datetime(year + 1, 1, 3, tzinfo=UTC)
-        ticks = oracle.watch(zone, begin, end)
-        for expr in ("*/15 * * * *", "30 2 * * *", "0 0 29 2,3 0", "59 23 31 * *"):
-            _compare(expr, zone, ticks, datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC))
+def test_a_whole_year_with_four_changes_agrees_with_a_watched_clock() -> None:
+    zone, begin, end = "Africa/Casablanca", datetime(2018, 1, 1, tzinfo=UTC), datetime(2018, 11, 1, tzinfo=UTC)
+    ticks = oracle.watch(zone, begin - timedelta(days=3), end + timedelta(days=3))
+    for expr in ("*/15 * * * *", "30 2 * * *", "0 0 29 3,5 0", "59 23 31 * *"):
+        _compare(expr, zone, ticks, begin, end)
