@@ -181,7 +181,6 @@ class LaneWorkflow:
             ScheduleLetter(workspace=self._start.workspace, schedule_id=schedule_id, changes=batch),
             start_to_close_timeout=QUICK,
             retry_policy=ONCE,
-            summary="report",
         )
         self._reports = [change for change in self._reports if change not in batch]
 

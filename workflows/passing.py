@@ -39,7 +39,7 @@ class Time:
         """What was found counts only if it is still what is asked for: an edit may have come in between."""
         now = workflow.now()
         outlook: Outlook = await workflow.execute_local_activity_method(
-            PlanningActivities.look_around, request, start_to_close_timeout=QUICK, summary="next occurrences"
+            PlanningActivities.look_around, request, start_to_close_timeout=QUICK
         )
         if schedule_due.look_around(self._live(), now) != request:
             self._put(self._live())

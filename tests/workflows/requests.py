@@ -51,14 +51,14 @@ class LaneDesk:
         lane: Lane = await self.handle.query("lane", result_type=Lane)
         return lane
 
-    async def freed(self) -> None:
-        """Nobody holds it and nobody waits. It may live on to know requests again that have ended here."""
+    async def free(self) -> None:
+        """Returns once nobody holds the lane and nobody waits for it."""
 
         async def look() -> bool:
             lane = await self.look()
             return lane.holder is None and not lane.waiting
 
-        await eventually(look, within=60, what=f"{self.target} free")
+        await eventually(look, what=f"the lane of {self.target} to be free")
 
     async def renewals(self) -> int:
         """How often the lane has continued as new."""
