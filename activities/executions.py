@@ -29,6 +29,7 @@ from evidence import documents, folders
 from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims
+from readmodel.workspaces import Workspaces
 
 ANNOUNCED_AFTER_SECONDS = 2.0
 LONGEST_SILENCE_SECONDS = 5
@@ -50,6 +51,7 @@ class ExecutionActivities:
     client: Client
     executors: Registry
     claims: Claims
+    workspaces: Workspaces
     storage: Path
     worker: str
     record_timeout_seconds: float = 5.0
@@ -75,6 +77,8 @@ class ExecutionActivities:
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
         try:
+            if not await self.workspaces.is_active(order.run.workspace):
+                raise Refused("workspace_inactive", f"The workspace {order.run.workspace} is inactive.")
             executor = self.executors.for_run(order.run.executor)
             return await executor.prepare(order.run.workspace, order.launch.payload)
         except Unavailable as error:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from api.parts import PartsOf, RunId, Search, WorkspaceName
+from api.parts import OPERATOR, PartsOf, RunId, Search, WorkspaceName
 from domain.run import Origin, Run, RunState, TrailRow
 from domain.values import Value
 from readmodel.paging import LARGEST_PAGE, Page
@@ -44,6 +44,13 @@ async def list_runs(parts: PartsOf, workspace: WorkspaceName, asked: Annotated[R
 async def read_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Run:
     """A run, with what was frozen for it and how it ended."""
     return await parts.queries.run(workspace, run_id)
+
+
+@router.post("/{run_id}/cancel")
+async def cancel_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Run:
+    """Takes a waiting run off the line: it ends `skipped`/`operator`, as soon as its lane has heard. 409
+    `run.not_waiting` where it does not wait."""
+    return await parts.writer.drop(workspace, run_id, by=OPERATOR)
 
 
 @router.get("/{run_id}/trail")

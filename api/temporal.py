@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -21,21 +21,27 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 
 from api.refusals import refusals
-from domain.errors import AlmanacError, Busy
+from domain.errors import AlmanacError, Busy, NotFound
 from domain.ids import schedule_workflow_id
 from domain.messages import (
     CREATE_UPDATE,
+    DROP_UPDATE,
+    REPLAN_UPDATE,
     REVISE_UPDATE,
     RUN_NOW_UPDATE,
     SCHEDULE_WORKFLOW,
     TASK_QUEUE,
+    WORKSPACE_SIGNAL,
     Act,
     CreateSchedule,
+    DropRun,
+    ReplanAnswer,
     ReviseSchedule,
     RunNow,
     RunNowAnswer,
     ScheduleAnswer,
     ScheduleInput,
+    SetWorkspaceActive,
 )
 from domain.values import Value
 
@@ -91,8 +97,25 @@ class ScheduleWorkflows:
         return await self._update(workspace, schedule_id, REVISE_UPDATE, command, ScheduleAnswer)
 
     async def act(self, workspace: str, schedule_id: str, update: str, by: str) -> ScheduleAnswer:
-        """Pause, resume, unblock, delete or replan: `update` is its name on the wire."""
+        """Pause, resume, unblock or delete: `update` is its name on the wire."""
         return await self._update(workspace, schedule_id, update, Act(by=by), ScheduleAnswer)
+
+    async def replan(self, workspace: str, schedule_id: str, by: str) -> ReplanAnswer:
+        return await self._update(workspace, schedule_id, REPLAN_UPDATE, Act(by=by), ReplanAnswer)
+
+    async def drop(self, workspace: str, schedule_id: str, command: DropRun) -> ScheduleAnswer:
+        """Takes a waiting run off the line."""
+        return await self._update(workspace, schedule_id, DROP_UPDATE, command, ScheduleAnswer)
+
+    async def set_workspace_active(self, workspace: str, schedule_id: str, active: bool) -> None:
+        """Tells one schedule. It needs no worker to be told; one that is gone needs no telling."""
+        handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
+            schedule_workflow_id(workspace, schedule_id)
+        )
+        with suppress(NotFound), refusals():
+            await handle.signal(
+                WORKSPACE_SIGNAL, SetWorkspaceActive(active=active), rpc_timeout=timedelta(seconds=ANSWER_SECONDS)
+            )
 
     async def run_now(self, workspace: str, schedule_id: str, command: RunNow) -> RunNowAnswer:
         """The same key is the same run."""

@@ -7,10 +7,11 @@ of the database in between loses nothing.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,27 +20,30 @@ from enum import StrEnum
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from domain import schedule_check
-from domain.errors import AlmanacError, Unavailable
+from domain.errors import AlmanacError, Conflict, Unavailable
 from domain.events import Event
 from domain.messages import (
     DELETE_UPDATE,
     PAUSE_UPDATE,
-    REPLAN_UPDATE,
     RESUME_UPDATE,
     UNBLOCK_UPDATE,
     CreateSchedule,
+    DropRun,
     ReviseSchedule,
     RunNow,
 )
 from domain.names import name_key
-from domain.run import Run
-from domain.schedule import ScheduleDefinition, ScheduleView
+from domain.run import Run, RunState
+from domain.schedule import Moved, ScheduleDefinition, ScheduleView
+from domain.values import Value
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
 from readmodel.names import Names
+from readmodel.paging import LARGEST_PAGE
 from readmodel.projection import project
 from readmodel.queries import Queries
+from readmodel.workspaces import Workspace, Workspaces
 
 ID_BYTES = 12
 
@@ -51,7 +55,15 @@ class Act(StrEnum):
     RESUME = RESUME_UPDATE
     UNBLOCK = UNBLOCK_UPDATE
     DELETE = DELETE_UPDATE
-    REPLAN = REPLAN_UPDATE
+
+
+class Replanned(Value):
+    """A schedule after its replan, and what that changed."""
+
+    schedule: ScheduleView
+    tzdata_before: str | None
+    """The version of the zone data by which it was planned before; the present one is the schedule's."""
+    moved: tuple[Moved, ...]
 
 
 @dataclass(frozen=True)
@@ -99,12 +111,47 @@ class ScheduleWriter:
         return view
 
     async def act(self, workspace: str, schedule_id: str, act: Act, *, by: str) -> ScheduleView:
-        """An unblock is refused with Invalid while the payload is still not right."""
+        """An unblock is refused with Invalid while the definition or its payload is still not right."""
         if act is Act.UNBLOCK:
             blocked = await self.queries.schedule(workspace, schedule_id)
-            await self._target(workspace, blocked.definition)
+            await self._target(workspace, schedule_check.check(blocked.definition))
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
+
+    async def set_workspace_active(self, workspaces: Workspaces, workspace: str, active: bool, *, by: str) -> Workspace:
+        """Keeps it, so that no run starts, then tells every schedule. Repeating it tells all of them again, which
+        changes nothing for those that have heard."""
+        changed = await workspaces.set_active(workspace, active, by)
+        cursor = None
+        while True:
+            page = await self.queries.schedules(workspace, limit=LARGEST_PAGE, cursor=cursor)
+            ids = [view.schedule_id for view in page.items]
+            await asyncio.gather(*(self.workflows.set_workspace_active(workspace, one, active) for one in ids))
+            cursor = page.next_cursor
+            if cursor is None:
+                return changed
+
+    async def replan(self, workspace: str, schedule_id: str, *, by: str) -> Replanned:
+        """What moved is in the audit too."""
+        before = await self.queries.schedule(workspace, schedule_id)
+        answer = await self.workflows.replan(workspace, schedule_id, by)
+        view = answer.schedule
+        subjects = {"schedule_id": schedule_id, "tzdata": f"{before.tzdata_version} → {view.tzdata_version}"}
+        subjects |= {one.nominal.isoformat(): f"{_said(one.before)} → {_said(one.after)}" for one in answer.moved}
+        await self._mirror(
+            workspace, answer.events, "replan", by, subjects, view.revision, counts={"moved": len(answer.moved)}
+        )
+        return Replanned(schedule=view, tzdata_before=before.tzdata_version, moved=answer.moved)
+
+    async def drop(self, workspace: str, run_id: str, *, by: str) -> Run:
+        """Cancels a run that waits; refused with Conflict `run.not_waiting` where it does not, or no longer."""
+        run = await self.queries.run(workspace, run_id)
+        if run.state is not RunState.WAITING:
+            raise Conflict("run.not_waiting", f"The run does not wait; it is {run.state}.", field="run_id")
+        answer = await self.workflows.drop(workspace, run.schedule_id, DropRun(run_id=run_id, by=by))
+        subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
+        await self._mirror(workspace, answer.events, "drop", by, subjects, run.schedule_revision)
+        return await self.queries.run(workspace, run_id)
 
     async def run_now(self, workspace: str, schedule_id: str, *, by: str, key: str | None) -> Run:
         """The same `key` is the same run."""
@@ -154,6 +201,7 @@ class ScheduleWriter:
         by: str,
         subjects: dict[str, str],
         revision: int,
+        counts: Mapping[str, int] | None = None,
     ) -> None:
         async with self.database.transaction() as connection:
             await project(connection, events)
@@ -164,7 +212,12 @@ class ScheduleWriter:
                 workspace=workspace,
                 subjects=subjects,
                 revision=revision,
+                counts=counts,
             )
+
+
+def _said(at: datetime | None) -> str:
+    return at.isoformat() if at else "-"
 
 
 def new_schedule_id(workspace: str, key: str | None) -> str:

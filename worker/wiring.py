@@ -25,6 +25,7 @@ from readmodel.database import Database
 from readmodel.pipelines import Pipelines
 from readmodel.projection import Projector
 from readmodel.queries import Queries
+from readmodel.workspaces import Workspaces
 from worker.settings import WorkerSettings
 from workflows.lane import LaneWorkflow
 from workflows.run import RunWorkflow
@@ -64,6 +65,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         client=client,
         executors=executors,
         claims=Claims(database),
+        workspaces=Workspaces(database),
         storage=settings.storage,
         worker=settings.worker_name,
         record_timeout_seconds=settings.record_timeout_seconds,
