@@ -31,7 +31,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import words
     from workflows.alarm import Alarm
     from workflows.dispatch import Dispatch
-    from workflows.outlet import QUICK
+    from workflows.outlet import ONCE, QUICK, Outlet
     from workflows.refusals import refusals
     from workflows.renewal import history_is_long
     from workflows.shown import Shown
@@ -46,6 +46,7 @@ class ScheduleWorkflow:
         self._changed = start.state is not None
         self._alarm = Alarm()
         self._dispatch = Dispatch(lambda: self._live, self._keep)
+        self._matching = Outlet(self._match)
         self._shown = Shown()
         self._answers: list[Answer] = []
         self._dues: list[ParentDue] = []
@@ -244,15 +245,24 @@ class ScheduleWorkflow:
             self._state = schedule_kin.heard(self._live, answers, workflow.now())
         if self._dues:
             await self._follow_parents()
-        lookup = schedule_kin.lookup(self._live, workflow.now())
-        if lookup is not None:
-            found = await workflow.execute_local_activity_method(
-                KinshipActivities.match_occurrences, lookup, start_to_close_timeout=QUICK, summary="parent occurrences"
-            )
-            self._state = schedule_kin.matched(self._live, found, workflow.now())
+        await self._matching.deliver()
         self._state = schedule_kin.settled(self._live, workflow.now())
-        if self._live.outbox != before.outbox or self._live.mail != before.mail:
+        if self._live.outbox is not before.outbox or self._live.mail is not before.mail:
             self._put(schedule_state.announced(self._live))
+
+    async def _match(self) -> None:
+        """What has been forgotten is the database's to know, and while that is away nothing else waits."""
+        lookup = schedule_kin.lookup(self._live, workflow.now())
+        if lookup is None:
+            return
+        found = await workflow.execute_local_activity_method(
+            KinshipActivities.match_occurrences,
+            lookup,
+            start_to_close_timeout=QUICK,
+            retry_policy=ONCE,
+            summary="parent occurrences",
+        )
+        self._state = schedule_kin.matched(self._live, found, workflow.now())
 
     async def _follow_parents(self) -> None:
         """Occurrences of a schedule that has no pattern of its own."""
@@ -294,6 +304,7 @@ class ScheduleWorkflow:
             planned.at if planned else None,
             lane.next_wake(gate) if gate else None,
             schedule_kin.next_wake(self._live, workflow.now()),
+            self._matching.retry_at,
             self._dispatch.retry_at,
         )
         self._alarm.set(min((at for at in times if at is not None), default=None), words.schedule_timer(self._live))
