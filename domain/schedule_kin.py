@@ -28,7 +28,7 @@ def subscribed(state: ScheduleState, subscription: Subscribe) -> ScheduleState:
 
 
 def heard(state: ScheduleState, answers: tuple[Answer, ...], now: datetime) -> ScheduleState:
-    return schedule_dependent.heard(state, answers, now)
+    return schedule_dependent.decide(schedule_dependent.heard(state, answers, now), now)
 
 
 def lookup(state: ScheduleState, now: datetime) -> Lookup | None:
@@ -46,8 +46,7 @@ def wait_ends(state: ScheduleState, dues: tuple[ParentDue, ...]) -> WaitEnds:
 
 
 def settled(state: ScheduleState, now: datetime) -> ScheduleState:
-    """Decides what waits for parents, and answers what dependents have asked."""
-    state = schedule_dependent.decide(state, now)
+    """Answers what dependents have asked."""
     return _said(state, *schedule_parent.answers(state.parenthood, now, _as_parent(state, now)))
 
 

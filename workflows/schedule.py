@@ -207,6 +207,7 @@ class ScheduleWorkflow:
         """Decides until nothing is left to decide, and tells the outside what came of it."""
         while True:
             self._changed = False
+            self._hear()
             await self._decide()
             await self._settle_kin()
             self._shown.update(self._live)
@@ -237,12 +238,16 @@ class ScheduleWorkflow:
         found = self._live.but(heartbeat_seconds=outlook.heartbeat_seconds)
         self._put(schedule_state.announced(schedule_due.seen(found, outlook.seen, now)))
 
+    def _hear(self) -> None:
+        """What parents have said. A wait that is over now does not collide with what falls due at the same moment."""
+        answers, self._answers = tuple(self._answers), []
+        heard = schedule_kin.heard(self._live, answers, workflow.now())
+        if heard is not self._live:
+            self._put(schedule_state.announced(heard))
+
     async def _settle_kin(self) -> None:
-        """What parents have said, what dependents have asked, and what follows."""
+        """What parents have had due, what dependents have asked, and what follows."""
         before = self._live
-        if self._answers:
-            answers, self._answers = tuple(self._answers), []
-            self._state = schedule_kin.heard(self._live, answers, workflow.now())
         if self._dues:
             await self._follow_parents()
         await self._matching.deliver()
