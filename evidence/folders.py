@@ -13,17 +13,22 @@ leaves a folder that the next call completes, because all that matters of it is 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from evidence import durable
-from evidence.book import SLOT, Book, Family, RunFolder
+from evidence.book import SLOT, Book, RunFolder
 
 MARKER = ".schedule-run-id"
 """The file in a run folder that names its owner."""
+
+OCCUPIED = frozenset({errno.ENOTEMPTY, errno.EEXIST})
+"""How a folder says that it can't be replaced, because there is something in it."""
+
+NOBODY = "unknown"
 
 
 class FolderUnwritable(Exception):
@@ -148,8 +153,8 @@ def _move_in(runs: str, home: str, run_id: str) -> None:
         os.rename(draft, f"{runs}/{SLOT}")
     except FileNotFoundError:
         return  # somebody else who acts for the same run moved it in
-    except OSError:
-        if not os.path.lexists(f"{runs}/{SLOT}"):
+    except OSError as error:
+        if error.errno not in OCCUPIED:
             raise
         _clear_slot(runs)
 
@@ -159,7 +164,7 @@ def _clear_slot(runs: str) -> None:
     home = occupant and Book(runs).owned_by(occupant)
     if not home:
         # Older than the book, or copied from elsewhere: it gets a number like everybody else.
-        home = str(RunFolder(Book(runs).take_number(occupant or ""), "manual"))
+        home = str(RunFolder(Book(runs).take_number(occupant or NOBODY), "manual"))
     evaluations = f"{os.path.dirname(runs)}/evaluation/runs"
     for tree in (evaluations, runs):
         _move(tree, SLOT, home)
@@ -181,8 +186,8 @@ def _move(tree: str, name: str, to: str) -> None:
         os.rename(f"{tree}/{name}", f"{tree}/{to}")
     except FileNotFoundError:
         return
-    except OSError:
-        if not os.path.lexists(f"{tree}/{to}"):
+    except OSError as error:
+        if error.errno not in OCCUPIED:
             raise
 
 
