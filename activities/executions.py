@@ -30,6 +30,9 @@ from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims
 
+ANNOUNCED_AFTER_SECONDS = 2.0
+LONGEST_SILENCE_SECONDS = 5
+
 
 class ExecuteRun(Value):
     run: Run
@@ -121,21 +124,26 @@ class ExecutionActivities:
 
     @asynccontextmanager
     async def _announced(self, run: Run) -> AsyncIterator[None]:
-        """Tells the run's workflow that it runs, beside the execution and not before it: the record is committed."""
-        handle = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
-        signal = asyncio.create_task(
-            handle.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
-        )
+        """Tells the run's workflow that it runs, once it has run for a moment: a herd of short runs need not be
+        announced, and the record is committed anyway."""
+        telling = asyncio.create_task(self._announce(run))
         try:
             yield
         finally:
-            with suppress(RPCError):
-                await signal
+            telling.cancel()
+            with suppress(asyncio.CancelledError, RPCError):
+                await telling
+
+    async def _announce(self, run: Run) -> None:
+        await asyncio.sleep(ANNOUNCED_AFTER_SECONDS)
+        handle = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
+        await handle.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
 
     async def _execute(self, run: Run, launch: Launch, execution: Execution) -> Outcome:
         executor = self.executors.for_run(run.executor)
-        work = asyncio.create_task(executor.execute(execution, lambda line: activity.heartbeat(line)))
-        beating = asyncio.create_task(_beat(launch.heartbeat_seconds))
+        pulse = Pulse(min(launch.heartbeat_seconds, LONGEST_SILENCE_SECONDS))
+        work = asyncio.create_task(executor.execute(execution, pulse.note))
+        beating = asyncio.create_task(pulse.beat())
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -163,10 +171,21 @@ async def _record_metadata(execution: Execution, *, started: bool = False, statu
         activity.logger.exception("evidence.metadata_unwritten")
 
 
-async def _beat(seconds: float) -> None:
-    while True:
-        activity.heartbeat()
-        await asyncio.sleep(seconds)
+class Pulse:
+    """Says that an execution is alive, with the last line it had for people. A heartbeat also brings a
+    cancellation back, so it comes more often than its loss is counted; a short run needs none."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._line: str | None = None
+
+    def note(self, line: str) -> None:
+        self._line = line
+
+    async def beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds)
+            activity.heartbeat(self._line)
 
 
 async def _cut_off(work: asyncio.Task[Outcome]) -> Outcome:

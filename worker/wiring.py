@@ -11,7 +11,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from temporalio.workflow import SandboxImportNotificationPolicy
 
 from activities.catalogue import Catalogue
-from activities.executions import ExecutionActivities
+from activities.executions import LONGEST_SILENCE_SECONDS, ExecutionActivities
 from activities.kinship import KinshipActivities
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
@@ -92,6 +92,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         task_queue=messages.EXECUTIONS_QUEUE,
         activities=[executions.execute_run],
         max_concurrent_activities=settings.max_concurrent_runs,
+        max_heartbeat_throttle_interval=timedelta(seconds=LONGEST_SILENCE_SECONDS),
         graceful_shutdown_timeout=timedelta(seconds=settings.drain_seconds),
     )
     return entities, slots

@@ -121,7 +121,6 @@ class RunWorkflow:
             ),
             start_to_close_timeout=QUICK,
             retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=30)),
-            summary="end",
         )
 
     def _show(self) -> None:
