@@ -1,7 +1,7 @@
 """What a run's own folder costs beside a bare exclusive `mkdir`, and what the index saves when runs are listed.
 
-An allocation makes a number, an owner, a folder and its marker, and waits for the disk so that no power cut can give the
-number twice; a bare `mkdir` makes a name and waits for nothing. Both are done in turn, in rounds, in one directory by 1
+An allocation makes a number, an owner, a folder and its marker, and waits for the disk so that no power cut can give
+the number twice; a bare `mkdir` makes a name and waits for nothing. Both are done in turn, in rounds, in one directory by 1
 and by 8 processes at once, on the disk of `--on` (default: here); the best round of each counts.
 
     PYTHONPATH=. python bench/folders.py
