@@ -158,6 +158,8 @@ class ParentWait(Value):
     name: str | None = None
     status: WaitStatus = WaitStatus.ASKED
     occurrence: datetime | None = None
+    nominal: tuple[datetime, ...] = ()
+    """The local wall times that occurrence stands for, once it fell due."""
     run_id: str | None = None
     """The run that stands for it."""
     run_state: RunState | None = None

@@ -147,7 +147,14 @@ def drop(state: ScheduleState, run_id: str, by: str, now: datetime) -> ScheduleS
 
 def delete(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     letters = schedule_dependent.subscriptions(state.schedule_id, state.definition, None)
-    deleted = state.but(deleted=True, plan=None, letters=(*state.letters, *letters), changed_at=now, changed_by=by)
+    deleted = state.but(
+        deleted=True,
+        plan=None,
+        letters=(*state.letters, *letters),
+        parenthood=schedule_parent.rematch(state.parenthood),
+        changed_at=now,
+        changed_by=by,
+    )
     return _dropped(deleted, now, "schedule_deleted", "The schedule was deleted while it was waiting.")
 
 

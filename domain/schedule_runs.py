@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from domain import schedule_parent
 from domain.run import Advanced, Run, RunState
 from domain.schedule import RunSummary
 from domain.schedule_block import blocked_by_run
@@ -21,7 +22,9 @@ def run_reported(state: ScheduleState, changes: tuple[Advanced, ...], now: datet
 def _run_changed(state: ScheduleState, change: Advanced, now: datetime) -> ScheduleState:
     """A report that was heard before, or that is about a run long ended, is passed on and decides nothing."""
     run = change.run
-    state = changed(state, change)
+    # A run's own times are its worker's; delays of dependents count by the one clock that every schedule shares.
+    heard = schedule_parent.followed(state.parenthood, run.model_copy(update={"changed_at": now}))
+    state = changed(state.but(parenthood=heard), change)
     known = next((open_run for open_run in state.open_runs if open_run.run.run_id == run.run_id), None)
     if known is None:
         return _late_truth(state, run)

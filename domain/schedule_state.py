@@ -56,7 +56,6 @@ class WaitingRun(Value):
     run: Run
     revision: Revision
     question: Question
-    wait_until: datetime
     ask_again_at: datetime
     ready_at: datetime | None = None
     """When the delay after its last parent's end is over."""
@@ -90,7 +89,7 @@ class ScheduleState(Value):
     """What waits for parents: at most one."""
     driven_runs: tuple[str, ...] = ()
     """The latest runs that parents' occurrences made."""
-    parenthood: Parenthood
+    parenthood: Parenthood = Parenthood()
     gate: Lane | None = None
     """While a run of an earlier revision still goes on in another lane: what waits for its end."""
     blocked_lane: str | None = None
@@ -166,7 +165,6 @@ def begin(
         changed_by=by,
         acknowledgement=acknowledged(definition, None, by, now),
         cursor=now,
-        parenthood=Parenthood(remembered_since=now),
     )
 
 

@@ -40,10 +40,12 @@ class Kinship:
     def parent_due(self, due: ParentDue) -> None:
         self._dues.append(due)
 
+    def taken_in(self) -> ScheduleState:
+        """The state after all answers that have come, with the waits that are over ended."""
+        answers, self._answers = tuple(self._answers), []
+        return schedule_kin.heard(self._live(), answers, workflow.now())
+
     async def settle(self) -> None:
-        if self._answers:
-            answers, self._answers = tuple(self._answers), []
-            self._keep(schedule_kin.heard(self._live(), answers, workflow.now()))
         if self._dues:
             await self._follow_parents()
         await self._matching.deliver()

@@ -211,6 +211,7 @@ class ScheduleWorkflow:
         """Decides until nothing is left to decide, and tells the outside what came of it."""
         while True:
             self._changed = False
+            self._hear()
             await self._time.decide()
             await self._settle_kin()
             self._shown.update(self._live)
@@ -220,10 +221,16 @@ class ScheduleWorkflow:
             if not self._changed:
                 return
 
+    def _hear(self) -> None:
+        """What parents have said. A wait that is over now does not collide with what falls due at the same moment."""
+        heard = self._kinship.taken_in()
+        if heard is not self._live:
+            self._put(schedule_state.announced(heard))
+
     async def _settle_kin(self) -> None:
         before = self._live
         await self._kinship.settle()
-        if self._live.outbox != before.outbox or self._live.mail != before.mail:
+        if self._live.outbox is not before.outbox or self._live.mail is not before.mail:
             self._put(schedule_state.announced(self._live))
 
     # Parts -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 
 from domain import ids, messages
-from domain.messages import LaneDrop, LaneRelease, LaneWithdrawal, SetWorkspaceActive
+from domain.messages import Act, LaneDrop, LaneRelease, LaneWithdrawal, SetWorkspaceActive
 from domain.run import Run, RunState
 from domain.schedule import CollisionPolicy
 from tests.replay.stage import Stage
@@ -35,7 +35,7 @@ async def schedule_life(stage: Stage, harness: Harness) -> None:
     await harness.act(schedule, messages.RESUME_UPDATE)
     await harness.revise(schedule, 1, cron="30 2 * * *", timezone="America/New_York")
     await harness.revise(schedule, 2, notes="Only words.")
-    await harness.act(schedule, messages.REPLAN_UPDATE)
+    await harness.handle(schedule).execute_update(messages.REPLAN_UPDATE, Act(by="test"))
     for active in (False, True):
         await harness.handle(schedule).signal(messages.WORKSPACE_SIGNAL, SetWorkspaceActive(active=active))
     await harness.act(schedule, messages.DELETE_UPDATE)
