@@ -148,10 +148,13 @@ def subscriptions(
     return (*gone, *(Subscribe(schedule_id=p, subscriber=schedule_id, on=True) for p in new if p not in old))
 
 
-def dropped(state: ScheduleState, now: datetime, reason: str, message: str) -> ScheduleState:
-    """The schedule was paused, blocked, edited or deleted: what waits ends."""
+def dropped(
+    state: ScheduleState, now: datetime, reason: str, message: str, *, only: str | None = None
+) -> ScheduleState:
+    """The schedule was paused, blocked, edited or deleted: what waits ends, or only the run of this id."""
     for waiting in state.waiting:
-        state = _ended(state, waiting, now, reason, message)
+        if only in (None, waiting.run.run_id):
+            state = _ended(state, waiting, now, reason, message)
     return state
 
 

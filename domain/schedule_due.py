@@ -9,6 +9,7 @@ from domain.dependency import Question
 from domain.planning import LookAround, Seen
 from domain.run import Missed, Origin, RunState, record
 from domain.schedule import Backlog
+from domain.schedule_block import blocked_by_definition
 from domain.schedule_fell_due import fell_due
 from domain.schedule_lane import request_lane
 from domain.schedule_state import ScheduleState, changed, in_force, new_run
@@ -52,6 +53,14 @@ def seen(state: ScheduleState, found: Seen, now: datetime) -> ScheduleState:
     backlog = _joined(planned_backlog(state, now), found.backlog)
     state = state.but(plan=found.plan)
     return due(state, backlog, now) if backlog else state
+
+
+def not_accepted(state: ScheduleState, refusal: str, now: datetime) -> ScheduleState:
+    """The definition can't be looked up any more. What the last plan has due is dealt with: it was planned while the
+    definition was accepted. Then the schedule is blocked."""
+    backlog = planned_backlog(state, now)
+    settled = due(state, backlog, now) if backlog else state
+    return blocked_by_definition(settled, refusal, now)
 
 
 def due(state: ScheduleState, backlog: Backlog, now: datetime) -> ScheduleState:

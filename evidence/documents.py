@@ -48,11 +48,15 @@ def write(
     body: Mapping[str, JsonValue],
     *,
     step_id: str | None = None,
+    started_at: datetime | None = None,
+    completed_at: datetime | None = None,
+    status: str | None = None,
     lasting: bool = True,
 ) -> Path:
-    """Writes `{kind, created_at, identity, body}` as `<kind>-<number>.json`, below `steps/<step_id>` for a step,
-    and answers where. `created_at` is in UTC. Not `lasting` is what serves only while the run goes on: it
-    is written without waiting for the disk. Raises OSError, and ValueError for a kind that is no word."""
+    """Writes `{kind, created_at, started_at, completed_at, status, identity, body}` as `<kind>-<number>.json`, below
+    `steps/<step_id>` for a step, and answers where. Times are in UTC and, like `status`, those of what the document
+    tells of; null is not known or not so. Not `lasting` is what serves only while the run goes on: it is
+    written without waiting for the disk. Raises OSError, and ValueError for a kind that is no word."""
     if not KIND.fullmatch(kind):
         raise ValueError(f"'{kind}' is not a kind of document")
     directory = folder if step_id is None else folder / "steps" / step_id
@@ -61,6 +65,9 @@ def write(
         {
             "kind": kind,
             "created_at": datetime.now(UTC).isoformat(),
+            "started_at": _utc(started_at),
+            "completed_at": _utc(completed_at),
+            "status": status,
             "identity": {**identity.model_dump(mode="json"), "step_id": step_id},
             "body": dict(body),
         }
@@ -95,7 +102,11 @@ def record_metadata(
 ) -> RunMetadata:
     """Notes that the run was created (always), started, or ended in `status`, at the instant `at`. Repeating
     changes nothing. Raises IdentityContradicted when the folder is another run's, and OSError."""
-    known = read_metadata(folder) or RunMetadata(identity=identity, created_at=at)
+    known = read_metadata(folder)
+    if known is None:
+        known = RunMetadata(identity=identity, created_at=at)
+        # The folder's own name was not waited for when it was made; from here on it has something to lose.
+        durable.sync(folder.parent)
     if known.identity != identity:
         raise IdentityContradicted(f"{folder} belongs to the run {known.identity.run_id}, not to {identity.run_id}")
     changes: dict[str, Any] = {}
@@ -106,6 +117,10 @@ def record_metadata(
     metadata = known.model_copy(update=changes)
     durable.replace(folder / METADATA, _json(metadata.model_dump(mode="json")))
     return metadata
+
+
+def _utc(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.astimezone(UTC).isoformat()
 
 
 def _json(content: Mapping[str, Any]) -> bytes:

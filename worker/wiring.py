@@ -75,6 +75,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         activities=[
             planning.look_around,
             mirror.project,
+            mirror.project_bundle,
             post.tell_lane,
             post.tell_schedule,
             post.tell_kin,

@@ -10,7 +10,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.kinship import KinshipActivities
-    from domain import schedule_dependent, schedule_kin
+    from domain import schedule_dependent, schedule_due, schedule_kin
     from domain.dependency import Answer
     from domain.schedule_mail import ParentDue
     from domain.schedule_state import ScheduleState
@@ -60,6 +60,9 @@ class Kinship:
             start_to_close_timeout=QUICK,
             summary="end of the date",
         )
+        if found.refusal is not None:
+            self._keep(schedule_due.not_accepted(self._live(), found.refusal, workflow.now()))
+            return
         for due, end in zip(dues, found.ends, strict=True):
             self._keep(schedule_dependent.driven(self._live(), due, workflow.now(), end))
 

@@ -11,7 +11,16 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
 from domain import ids, messages
-from domain.messages import Act, CreateSchedule, ReviseSchedule, RunNow, RunNowAnswer, ScheduleAnswer, ScheduleInput
+from domain.messages import (
+    Act,
+    CreateSchedule,
+    DropRun,
+    ReviseSchedule,
+    RunNow,
+    RunNowAnswer,
+    ScheduleAnswer,
+    ScheduleInput,
+)
 from domain.run import Run, RunState, TrailRow
 from domain.schedule import ScheduleDefinition, ScheduleView
 from readmodel.database import Database
@@ -82,6 +91,12 @@ class Harness:
             messages.RUN_NOW_UPDATE, RunNow(key=key, by="test"), result_type=RunNowAnswer
         )
         return answer.run
+
+    async def drop(self, run: Run) -> ScheduleAnswer:
+        answer: ScheduleAnswer = await self.handle(run.schedule_id).execute_update(
+            messages.DROP_UPDATE, DropRun(run_id=run.run_id, by="test"), result_type=ScheduleAnswer
+        )
+        return answer
 
     async def signal_run_now(self, schedule_id: str, key: str = "k") -> None:
         await self.handle(schedule_id).signal(messages.RUN_NOW_SIGNAL, RunNow(key=key, by="test"))
