@@ -34,6 +34,10 @@ ANNOUNCED_AFTER_SECONDS = 2.0
 LONGEST_SILENCE_SECONDS = 5
 
 
+RUN_KINDS = {Origin.HOOK: "hook", Origin.MANUAL: "manual"}
+"""Whatever else a run comes from, it is a schedule's."""
+
+
 class ExecuteRun(Value):
     run: Run
     launch: Launch
@@ -87,10 +91,11 @@ class ExecutionActivities:
 
     async def _bind_folder(self, run: Run, prepared: Prepared) -> str:
         family: Literal["sched", "hook"] = "hook" if run.origin is Origin.HOOK else "sched"
+        where = (self.storage, run.workspace, prepared.folder_owner)
         try:
-            return await asyncio.to_thread(
-                folders.allocate, self.storage, run.workspace, prepared.folder_owner, family, run.run_id
-            )
+            if run.origin is Origin.MANUAL:
+                return await asyncio.to_thread(folders.take_slot, *where, run.run_id)
+            return await asyncio.to_thread(folders.allocate, *where, family, run.run_id)
         except folders.FolderUnwritable as error:
             raise Refused("folder_unwritable", str(error)) from error
 
@@ -203,7 +208,7 @@ def _execution(run: Run, launch: Launch, prepared: Prepared, storage: Path) -> E
     assert run.run_folder is not None
     assert run.execution_id is not None
     identity = RunIdentity(
-        run_kind="hook" if run.origin is Origin.HOOK else "schedule",
+        run_kind=RUN_KINDS.get(run.origin, "schedule"),
         run_id=run.run_id,
         workspace=run.workspace,
         schedule_id=run.schedule_id,

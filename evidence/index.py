@@ -20,9 +20,9 @@ from pydantic import AwareDatetime, ValidationError
 
 from domain.run import Origin, RunState
 from domain.values import Value
-from evidence import documents, durable, folders
+from evidence import durable, folders
 from evidence.book import SLOT, Book, RunFolder
-from evidence.documents import RunMetadata
+from evidence.metadata import RunMetadata, read_metadata
 
 NAME = "run_index.json"
 REVISIONS = ".index"
@@ -161,7 +161,7 @@ def entry_of(name: str, metadata: RunMetadata) -> Entry:
 def _described(runs: Path, name: str) -> Entry | None:
     """None for a folder that was given to a run that has not begun."""
     try:
-        metadata = documents.read_metadata(runs / name)
+        metadata = read_metadata(runs / name)
         if metadata is None and folders.owner_of(f"{runs}/{name}") is not None:
             return None
     except (OSError, ValidationError):
