@@ -18,6 +18,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.retention import Retention
 from domain import ids, messages
 from domain.errors import Unavailable
 from domain.events import RunChanged
@@ -56,6 +57,7 @@ class ExecutionActivities:
     claims: Claims
     storage: Path
     worker: str
+    retention: Retention
     record_timeout_seconds: float = 5.0
 
     @activity.defn(name="almanac.execute_run")
@@ -92,6 +94,8 @@ class ExecutionActivities:
     async def _bind_folder(self, run: Run, prepared: Prepared) -> str:
         family: Literal["sched", "hook"] = "hook" if run.origin is Origin.HOOK else "sched"
         where = (self.storage, run.workspace, prepared.folder_owner)
+        if prepared.run_retention_count is not None:
+            self.retention.begin(run.workspace, prepared.folder_owner, prepared.run_retention_count)
         try:
             if run.origin is Origin.MANUAL:
                 return await asyncio.to_thread(folders.take_slot, *where, run.run_id)
