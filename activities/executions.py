@@ -18,6 +18,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.retention import Retention
 from domain import ids, messages
 from domain.errors import Unavailable
 from domain.events import RunChanged
@@ -32,6 +33,10 @@ from readmodel.claims import Claims
 
 ANNOUNCED_AFTER_SECONDS = 2.0
 LONGEST_SILENCE_SECONDS = 5
+
+
+RUN_KINDS = {Origin.HOOK: "hook", Origin.MANUAL: "manual"}
+"""Whatever else a run comes from, it is a schedule's."""
 
 
 class ExecuteRun(Value):
@@ -52,6 +57,7 @@ class ExecutionActivities:
     claims: Claims
     storage: Path
     worker: str
+    retention: Retention
     record_timeout_seconds: float = 5.0
 
     @activity.defn(name="almanac.execute_run")
@@ -87,10 +93,13 @@ class ExecutionActivities:
 
     async def _bind_folder(self, run: Run, prepared: Prepared) -> str:
         family: Literal["sched", "hook"] = "hook" if run.origin is Origin.HOOK else "sched"
+        where = (self.storage, run.workspace, prepared.folder_owner)
+        if prepared.run_retention_count is not None:
+            self.retention.begin(run.workspace, prepared.folder_owner, prepared.run_retention_count)
         try:
-            return await asyncio.to_thread(
-                folders.allocate, self.storage, run.workspace, prepared.folder_owner, family, run.run_id
-            )
+            if run.origin is Origin.MANUAL:
+                return await asyncio.to_thread(folders.take_slot, *where, run.run_id)
+            return await asyncio.to_thread(folders.allocate, *where, family, run.run_id)
         except folders.FolderUnwritable as error:
             raise Refused("folder_unwritable", str(error)) from error
 
@@ -203,7 +212,7 @@ def _execution(run: Run, launch: Launch, prepared: Prepared, storage: Path) -> E
     assert run.run_folder is not None
     assert run.execution_id is not None
     identity = RunIdentity(
-        run_kind="hook" if run.origin is Origin.HOOK else "schedule",
+        run_kind=RUN_KINDS.get(run.origin, "schedule"),
         run_id=run.run_id,
         workspace=run.workspace,
         schedule_id=run.schedule_id,

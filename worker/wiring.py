@@ -16,6 +16,7 @@ from activities.kinship import KinshipActivities
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
+from activities.retention import Retention
 from activities.watching import WatchingActivities
 from domain import messages
 from executors.pipeline import PipelineExecutor
@@ -66,6 +67,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         claims=Claims(database),
         storage=settings.storage,
         worker=settings.worker_name,
+        retention=Retention(Queries(database), projector, settings.storage),
         record_timeout_seconds=settings.record_timeout_seconds,
     )
     entities = Worker(
