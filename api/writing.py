@@ -19,7 +19,7 @@ from enum import StrEnum
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from domain import schedule_check
-from domain.errors import AlmanacError, Unavailable
+from domain.errors import AlmanacError, Conflict, Unavailable
 from domain.events import Event
 from domain.messages import (
     DELETE_UPDATE,
@@ -113,6 +113,17 @@ class ScheduleWriter:
         run = answer.run
         subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
         await self._mirror(workspace, answer.events, "run_now", by, subjects, run.schedule_revision)
+        return run
+
+    async def cancel(self, workspace: str, run_id: str, *, by: str) -> Run:
+        """Asks for the run's end and answers the run as it still is. Refused with Conflict `run.ended`."""
+        run = await self.queries.run(workspace, run_id)
+        if run.is_final:
+            raise Conflict("run.ended", f"The run {run_id} has already ended: it is {run.state}.")
+        await self.workflows.cancel_run(run, by)
+        subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
+        async with self.database.transaction() as connection:
+            await audit.append(connection, by=by, action="run.cancel", workspace=workspace, subjects=subjects)
         return run
 
     async def _checked(

@@ -12,7 +12,9 @@ from temporalio.workflow import SandboxImportNotificationPolicy
 
 from activities.catalogue import Catalogue
 from activities.executions import ExecutionActivities
+from activities.inquiry import InquiryActivities
 from activities.kinship import KinshipActivities
+from activities.lifeline import LONGEST_BEAT_SECONDS
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
@@ -60,10 +62,12 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
     post = PostActivities(client, projector)
     kinship = KinshipActivities(Queries(database))
     watching = WatchingActivities(client)
+    claims = Claims(database)
+    inquiry = InquiryActivities(claims, Queries(database), settings.storage)
     executions = ExecutionActivities(
         client=client,
         executors=executors,
-        claims=Claims(database),
+        claims=claims,
         storage=settings.storage,
         worker=settings.worker_name,
         record_timeout_seconds=settings.record_timeout_seconds,
@@ -81,6 +85,8 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
             kinship.match_occurrences,
             kinship.wait_ends,
             watching.await_run_end,
+            inquiry.inquire,
+            inquiry.await_late_truth,
         ],
         workflow_runner=runner(),
         max_cached_workflows=settings.max_cached_workflows,
@@ -92,6 +98,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         task_queue=messages.EXECUTIONS_QUEUE,
         activities=[executions.execute_run],
         max_concurrent_activities=settings.max_concurrent_runs,
+        max_heartbeat_throttle_interval=timedelta(seconds=LONGEST_BEAT_SECONDS),
         graceful_shutdown_timeout=timedelta(seconds=settings.drain_seconds),
     )
     return entities, slots
