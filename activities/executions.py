@@ -37,6 +37,7 @@ from readmodel.tables import ExecutionStatus
 FOLDER_OWNER = "folder_owner"
 """What a run's frozen part says of where its folder is."""
 
+ANNOUNCED_AFTER_SECONDS = 2.0
 AGAIN_SECONDS = 1.0
 
 
@@ -168,16 +169,20 @@ class ExecutionActivities:
 
     @asynccontextmanager
     async def _announced(self, run: Run) -> AsyncIterator[None]:
-        """Tells the run's workflow that it runs, beside the execution and not before it: the record is committed."""
-        handle = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
-        signal = asyncio.create_task(
-            handle.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
-        )
+        """Tells the run's workflow that it runs, once it has run for a moment: a herd of short runs need not be
+        announced, and the record is committed anyway."""
+        telling = asyncio.create_task(self._announce(run))
         try:
             yield
         finally:
-            with suppress(RPCError):
-                await signal
+            telling.cancel()
+            with suppress(asyncio.CancelledError, RPCError):
+                await telling
+
+    async def _announce(self, run: Run) -> None:
+        await asyncio.sleep(ANNOUNCED_AFTER_SECONDS)
+        handle = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
+        await handle.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
 
     async def _execute(self, run: Run, execution: Execution, lifeline: Lifeline) -> Outcome:
         executor = self.executors.for_run(run.executor)

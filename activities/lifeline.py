@@ -21,8 +21,9 @@ from domain.lane import MISSED_HEARTBEATS
 
 T = TypeVar("T")
 
-LONGEST_BEAT_SECONDS = 5.0
-"""A cancellation comes with the answer to a beat, so this bounds how long it takes to arrive."""
+LONGEST_SILENCE_SECONDS = 5.0
+"""A cancellation comes with the answer to a heartbeat, so this bounds how long it takes to arrive. A shorter run needs
+no heartbeat."""
 
 SILENT = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
 
@@ -32,11 +33,11 @@ class Lifeline:
 
     def __init__(self, client: Client, heartbeat_seconds: int) -> None:
         self._client = client
-        self._beat_seconds = min(heartbeat_seconds, LONGEST_BEAT_SECONDS)
+        self._beat_seconds = min(heartbeat_seconds, LONGEST_SILENCE_SECONDS)
         self._patience_seconds = heartbeat_seconds * (MISSED_HEARTBEATS - 1)
         self._stop = asyncio.Event()
         self._beating: asyncio.Task[None] | None = None
-        self._word = ""
+        self._word: str | None = None
 
     async def __aenter__(self) -> Self:
         self._beating = asyncio.create_task(self._beat())
@@ -53,7 +54,6 @@ class Lifeline:
     def progress(self, word: str) -> None:
         """Goes along with the next signs of life, for people."""
         self._word = word
-        activity.heartbeat(word)
 
     async def carry(self, work: Awaitable[T]) -> T:
         """The answer of `work`, which is never interrupted: when the activity is cancelled, `watch` is told."""
@@ -77,13 +77,13 @@ class Lifeline:
     async def _beat(self) -> None:
         answered = time.monotonic()
         while not self.stopping:
+            await asyncio.sleep(self._beat_seconds)
             activity.heartbeat(self._word)
             if await self._reachable():
                 answered = time.monotonic()
             elif time.monotonic() - answered > self._patience_seconds:
                 activity.logger.error("scheduler.contact_lost")
                 self._stop.set()
-            await asyncio.sleep(self._beat_seconds)
 
     async def _reachable(self) -> bool:
         try:

@@ -28,7 +28,7 @@ BESIDE = {
 
 DOMAIN_IMPORTS = {
     *("__future__", "bisect", "collections", "dataclasses", "datetime", "difflib", "enum", "functools", "hashlib"),
-    *("itertools", "json", "math", "re", "string", "struct", "typing", "uuid"),
+    *("itertools", "json", "math", "re", "string", "struct", "typing", "unicodedata", "uuid"),
     *("pydantic", "croniter"),
     *("importlib", "tzdata", "zoneinfo"),  # the pinned zone data, which is part of the program
 }

@@ -53,6 +53,8 @@ async def _connected(settings: WorkerSettings, stop: asyncio.Event) -> Client | 
 
 
 def main() -> int:
+    # Each workflow instance loads its module anew; without cached bytecode each would compile it first.
+    sys.dont_write_bytecode = False
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
         settings = WorkerSettings()

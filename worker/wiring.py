@@ -14,7 +14,7 @@ from activities.catalogue import Catalogue
 from activities.executions import ExecutionActivities
 from activities.inquiry import InquiryActivities
 from activities.kinship import KinshipActivities
-from activities.lifeline import LONGEST_BEAT_SECONDS
+from activities.lifeline import LONGEST_SILENCE_SECONDS
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
@@ -98,7 +98,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         task_queue=messages.EXECUTIONS_QUEUE,
         activities=[executions.execute_run],
         max_concurrent_activities=settings.max_concurrent_runs,
-        max_heartbeat_throttle_interval=timedelta(seconds=LONGEST_BEAT_SECONDS),
+        max_heartbeat_throttle_interval=timedelta(seconds=LONGEST_SILENCE_SECONDS),
         graceful_shutdown_timeout=timedelta(seconds=settings.drain_seconds),
     )
     return entities, slots

@@ -38,7 +38,7 @@ class Dispatch:
             state = self._live()
             letter = LaneLetter(workspace=state.workspace, schedule_id=state.schedule_id, mail=state.mail[0])
             await workflow.execute_local_activity_method(
-                PostActivities.tell_lane, letter, start_to_close_timeout=QUICK, retry_policy=ONCE, summary="lane"
+                PostActivities.tell_lane, letter, start_to_close_timeout=QUICK, retry_policy=ONCE
             )
             self._keep(self._live().but(mail=self._live().mail[1:]))
 
@@ -51,7 +51,6 @@ class Dispatch:
             Letters(workspace=state.workspace, sender=state.schedule_id, letters=state.letters),
             start_to_close_timeout=QUICK,
             retry_policy=ONCE,
-            summary="parents and dependents",
         )
         self._keep(self._live().but(letters=self._live().letters[len(state.letters) :]))
 
@@ -64,7 +63,6 @@ class Dispatch:
             Events(events=events),
             start_to_close_timeout=QUICK,
             retry_policy=ONCE,
-            summary="mirror",
         )
         sent = {id(event) for event in events}
         self._keep(self._live().but(outbox=tuple(event for event in self._live().outbox if id(event) not in sent)))

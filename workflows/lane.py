@@ -170,7 +170,6 @@ class LaneWorkflow:
                 ScheduleLetter(workspace=run.workspace, schedule_id=run.schedule_id, changes=batch),
                 start_to_close_timeout=QUICK,
                 retry_policy=ONCE,
-                summary="report",
             )
             self._reports = [change for change in self._reports if change not in batch]
 

@@ -1,4 +1,4 @@
-"""Sending what must not be lost: what fails is tried again later, and nothing else waits for it."""
+"""Sending and asking what must not be lost: what fails is tried again later, and nothing else waits for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAST_PAUSE = timedelta(seconds=30)
 
 
 class Outlet:
-    """One direction in which an entity sends. `send` delivers all that waits, or raises a failure having kept
+    """One direction in which an entity sends or asks. `send` delivers all that waits, or raises a failure having kept
     what it did not deliver.
 
     A local activity that fails is raised as what it failed with, not as an ActivityError around that."""

@@ -191,7 +191,6 @@ class RunWorkflow:
             LaneLetter(workspace=self._run.workspace, schedule_id=self._run.schedule_id, mail=letter),
             start_to_close_timeout=QUICK,
             retry_policy=PATIENT,
-            summary="lane",
         )
 
     async def _late_truth(self) -> Ending | None:
@@ -228,7 +227,6 @@ class RunWorkflow:
             ),
             start_to_close_timeout=QUICK,
             retry_policy=PATIENT,
-            summary="end" if self._run.is_final else "retry",
         )
         self._changes.clear()
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.kinship import KinshipActivities
     from activities.planning import PlanningActivities
     from domain import (
         lane,
         messages,
         schedule_acts,
-        schedule_dependent,
         schedule_due,
         schedule_kin,
         schedule_lane,
@@ -31,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import words
     from workflows.alarm import Alarm
     from workflows.dispatch import Dispatch
+    from workflows.kinship import Kinship
     from workflows.outlet import QUICK
     from workflows.refusals import refusals
     from workflows.renewal import history_is_long
@@ -47,8 +46,7 @@ class ScheduleWorkflow:
         self._alarm = Alarm()
         self._dispatch = Dispatch(lambda: self._live, self._keep)
         self._shown = Shown()
-        self._answers: list[Answer] = []
-        self._dues: list[ParentDue] = []
+        self._kinship = Kinship(lambda: self._live, self._keep)
 
     @workflow.run
     async def run(self, start: ScheduleInput) -> None:
@@ -187,13 +185,12 @@ class ScheduleWorkflow:
 
     @workflow.signal(name=messages.ANSWER_SIGNAL)
     def parent_occurrence(self, answer: Answer) -> None:
-        """Kept until all that came together is taken in together."""
-        self._answers.append(answer)
+        self._kinship.heard(answer)
         self._changed = True
 
     @workflow.signal(name=messages.PARENT_DUE_SIGNAL)
     def parent_due(self, due: ParentDue) -> None:
-        self._dues.append(due)
+        self._kinship.parent_due(due)
         self._changed = True
 
     @workflow.query(name="schedule")
@@ -237,34 +234,10 @@ class ScheduleWorkflow:
         self._put(schedule_state.announced(schedule_due.seen(found, outlook.seen, now)))
 
     async def _settle_kin(self) -> None:
-        """What parents have said, what dependents have asked, and what follows."""
         before = self._live
-        if self._answers:
-            answers, self._answers = tuple(self._answers), []
-            self._state = schedule_kin.heard(self._live, answers, workflow.now())
-        if self._dues:
-            await self._follow_parents()
-        lookup = schedule_kin.lookup(self._live, workflow.now())
-        if lookup is not None:
-            found = await workflow.execute_local_activity_method(
-                KinshipActivities.match_occurrences, lookup, start_to_close_timeout=QUICK, summary="parent occurrences"
-            )
-            self._state = schedule_kin.matched(self._live, found, workflow.now())
-        self._state = schedule_kin.settled(self._live, workflow.now())
+        await self._kinship.settle()
         if self._live.outbox != before.outbox or self._live.mail != before.mail:
             self._put(schedule_state.announced(self._live))
-
-    async def _follow_parents(self) -> None:
-        """Occurrences of a schedule that has no pattern of its own."""
-        dues, self._dues = tuple(self._dues), []
-        found = await workflow.execute_local_activity_method(
-            KinshipActivities.wait_ends,
-            schedule_kin.wait_ends(self._live, dues),
-            start_to_close_timeout=QUICK,
-            summary="end of the date",
-        )
-        for due, end in zip(dues, found.ends, strict=True):
-            self._state = schedule_dependent.driven(self._live, due, workflow.now(), end)
 
     # Parts -------------------------------------------------------------------------------------------
 
@@ -294,6 +267,7 @@ class ScheduleWorkflow:
             planned.at if planned else None,
             lane.next_wake(gate) if gate else None,
             schedule_kin.next_wake(self._live, workflow.now()),
+            self._kinship.retry_at,
             self._dispatch.retry_at,
         )
         self._alarm.set(min((at for at in times if at is not None), default=None), words.schedule_timer(self._live))

@@ -1,7 +1,7 @@
 """Makes pulse.html and pulse.txt from the figures of the latest close that succeeded.
 
-Which run that is, its own documents say: the result of its last step carries who wrote it, how it ended and when. The
-number in a folder's name says nothing about time, so no folder is chosen by it.
+Which run that is, the folders say themselves: run_metadata.json has whose it is, how it ended and when. The number in a
+folder's name says nothing about time, so no folder is chosen by it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def main() -> None:
 
 def _latest(closes: Path) -> Path:
     succeeded = []
-    for file in closes.glob("*/steps/figures/result-*.json"):
-        result = json.loads(file.read_text())["body"]
-        if result["status"] == "succeeded":
-            succeeded.append((result["completed_at"], file.parents[2]))
+    for file in closes.glob("*/run_metadata.json"):
+        metadata = json.loads(file.read_text())
+        if metadata["status"] == "succeeded":
+            succeeded.append((metadata["completed_at"], file.parent))
     if not succeeded:
         raise SystemExit("No close has succeeded yet: run market/close first.")
     return max(succeeded)[1]

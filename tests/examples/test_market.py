@@ -28,14 +28,12 @@ def trades(tmp_path: Path) -> Path:
     return file
 
 
-def close(storage: Path, number: int, *, completed_at: str, status: str = "succeeded") -> RunFolder:
-    """A run of market/close with its result as the executor writes it."""
+def close(storage: Path, number: int, *, completed_at: str | None, status: str | None = "succeeded") -> RunFolder:
+    """A run of market/close, with what its folder says of it."""
     folder = RunFolder(storage / "market" / "close" / "runs" / f"iteration-{number}-sched")
-    steps = folder.path / "steps" / "figures"
-    steps.mkdir(parents=True)
-    folder.work.mkdir()
-    result = {"kind": "result", "body": {"status": status, "completed_at": completed_at}}
-    (steps / "result-1.json").write_text(json.dumps(result))
+    folder.work.mkdir(parents=True)
+    metadata = {"status": status, "completed_at": completed_at}
+    (folder.path / "run_metadata.json").write_text(json.dumps(metadata))
     return folder
 
 
@@ -90,6 +88,7 @@ def test_the_page_is_of_the_close_that_ended_last_whatever_its_number(tmp_path: 
     assert latest.step("market/figures.py", trades).returncode == 0
     close(tmp_path, 2, completed_at="2026-03-05T21:10:00Z")
     close(tmp_path, 3, completed_at="2026-03-06T22:00:00Z", status="failed")
+    close(tmp_path, 4, completed_at=None, status=None)
 
     run = pulse(tmp_path)
     ended = run.step("market/page.py")

@@ -95,6 +95,21 @@ async def schedule_without_database(stage: Stage, harness: Harness) -> None:
     await harness.final(schedule, 6, within=60)
 
 
+async def schedule_with_kin(stage: Stage, harness: Harness) -> None:
+    """One waits for its parent's occurrence of the same minute, another is driven by the parent's occurrences."""
+    parent = await harness.create(lane="parent", script="hold", cron="* * * * *")
+    child = await harness.create(lane="child", cron="* * * * *", after_schedule_ids=(parent,))
+    driven = await harness.create(lane="driven", cron=None, after_schedule_ids=(parent,))
+    held = await harness.in_state(parent, RunState.RUNNING, within=90)
+    for dependent in (child, driven):
+        await harness.in_state(dependent, RunState.WAITING)
+    harness.probe.release(held.run_id)
+    for dependent in (child, driven):
+        await harness.in_state(dependent, RunState.SUCCEEDED)
+    for schedule in (child, driven, parent):
+        await harness.act(schedule, messages.DELETE_UPDATE)
+
+
 async def lane_policies(stage: Stage, harness: Harness) -> None:
     """One held lane, and every way to wait for it or not."""
     desk = LaneDesk(harness)
@@ -118,7 +133,7 @@ async def lane_policies(stage: Stage, harness: Harness) -> None:
     await _noted(harness, trying, "lane_retried")
     harness.probe.release(held.run_id)
     await _in_state(harness, trying, RunState.SUCCEEDED, within=120)
-    await desk.handle.result()
+    await desk.free()
 
 
 async def lane_lost_holder(stage: Stage, harness: Harness) -> None:
@@ -133,7 +148,7 @@ async def lane_lost_holder(stage: Stage, harness: Harness) -> None:
     await _in_state(harness, lost[1], RunState.UNKNOWN)
     await desk.send(messages.LANE_RELEASE_SIGNAL, LaneRelease(run_id=lost[1].run_id))
     await _in_state(harness, after, RunState.SUCCEEDED)
-    await desk.handle.result()
+    await desk.free()
 
 
 async def lane_renewed(stage: Stage, harness: Harness) -> None:
@@ -143,7 +158,7 @@ async def lane_renewed(stage: Stage, harness: Harness) -> None:
     await _in_state(harness, held, RunState.RUNNING)
     await _renew(desk, "waiting")
     harness.probe.release(held.run_id)
-    await desk.handle.result()
+    await desk.free()
 
 
 async def lane_renewed_in_doubt(stage: Stage, harness: Harness) -> None:
@@ -155,7 +170,7 @@ async def lane_renewed_in_doubt(stage: Stage, harness: Harness) -> None:
     await _run(harness, held).terminate("as the scenario says")
     await _in_state(harness, held, RunState.UNKNOWN)
     await _renew(desk, "after")
-    await desk.handle.result()
+    await desk.free()
 
 
 async def lane_started_anew(stage: Stage, harness: Harness) -> None:
@@ -167,7 +182,7 @@ async def lane_started_anew(stage: Stage, harness: Harness) -> None:
     await desk.handle.terminate("as the scenario says")
     await desk.request(entry)
     harness.probe.release(held.run_id)
-    await desk.handle.result()
+    await desk.free()
 
 
 async def run_ends(stage: Stage, harness: Harness) -> None:
@@ -221,6 +236,7 @@ TOGETHER: dict[str, Scenario] = {
         schedule_blocked,
         schedule_changes_lane,
         schedule_renewed,
+        schedule_with_kin,
         lane_policies,
         lane_lost_holder,
         lane_renewed,

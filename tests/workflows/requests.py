@@ -15,6 +15,7 @@ from domain.messages import LaneInput, LaneRequest
 from domain.run import Origin, Run, RunState, hand_over
 from domain.schedule import CollisionPolicy
 from domain.values import Value
+from tests.waiting import eventually
 from tests.workflows.harness import Harness
 
 
@@ -49,6 +50,15 @@ class LaneDesk:
     async def look(self) -> Lane:
         lane: Lane = await self.handle.query("lane", result_type=Lane)
         return lane
+
+    async def free(self) -> None:
+        """Returns once nobody holds the lane and nobody waits for it."""
+
+        async def look() -> bool:
+            lane = await self.look()
+            return lane.holder is None and not lane.waiting
+
+        await eventually(look, what=f"the lane of {self.target} to be free")
 
     async def renewals(self) -> int:
         """How often the lane has continued as new."""

@@ -106,7 +106,7 @@ async def test_a_held_lane_continues_as_new_and_finds_its_holder_again(harness: 
     assert lane.holder.run.run_id == held.run_id
     assert [entry.run.run_id for entry in lane.waiting] == [asked[-1].run_id]
     harness.probe.release(held.run_id)
-    await desk.handle.result()
+    await desk.free()
     ends = {run.run_id: (run.state, run.reason) for run in await harness.final(asked[0].schedule_id, len(asked))}
     assert ends.pop(asked[-1].run_id) == (RunState.SUCCEEDED, None)
     assert set(ends.values()) == {(RunState.SKIPPED, "superseded")}

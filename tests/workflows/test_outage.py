@@ -1,0 +1,35 @@
+"""While the database is down, schedules go on; what they could not look up or tell is caught up with afterwards."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from domain import messages
+from domain.dependency import Question
+from domain.run import RunState
+from tests.replay.stage import stage
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.stack
+
+
+async def test_a_parent_that_can_not_look_back_still_acts(tmp_path: Path, workspace: str) -> None:
+    """The question is about a date before the schedule was there, so its answer has to be read."""
+    async with stage(tmp_path) as built:
+        harness = built.harness(workspace)
+        parent, child = await harness.create(), await harness.create(lane="b")
+        today = datetime.now(UTC)
+        question = Question(dependent_id=child, run_id="a-run-of-the-child", dates=(today.date(),), instant=today)
+        async with built.without_database():
+            await harness.handle(parent).signal(messages.QUESTION_SIGNAL, question)
+            await harness.signal_run_now(parent)
+
+            async def acted() -> bool:
+                return (await harness.view(parent)).last_run is not None
+
+            await eventually(acted, what="the end of the parent's run")
+        (run,) = await harness.final(parent, within=60)
+        assert (run.state, run.reason) == (RunState.NOT_STARTED, "record_unwritable")
