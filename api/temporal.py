@@ -104,9 +104,9 @@ class ScheduleWorkflows:
         update_id = f"{RUN_NOW_UPDATE}-{hashlib.sha256(command.key.encode()).hexdigest()[:32]}"
         return await self._update(workspace, schedule_id, RUN_NOW_UPDATE, command, RunNowAnswer, update_id)
 
-    async def cancel_run(self, run: Run, by: str) -> None:
-        """Tells whoever holds the run that it is to end: its own workflow, or the lane in which it waits. One that
-        has ended meanwhile is not touched."""
+    async def cancel_run(self, run: Run, by: str) -> bool:
+        """Tells whoever holds the run that it is to end. True when its own workflow has heard it; else the lane has
+        in which it may wait, which says nothing about a run that is not there."""
         handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
             run_workflow_id(run.workspace, run.run_id)
         )
@@ -115,6 +115,8 @@ class ScheduleWorkflows:
                 await handle.signal(CANCEL_RUN_SIGNAL, CancelRun(by=by), rpc_timeout=timedelta(seconds=ANSWER_SECONDS))
         except NotFound:
             await self._drop(run, by)
+            return False
+        return True
 
     async def _drop(self, run: Run, by: str) -> None:
         """From the lane of its target or from the schedule's own, in whichever of them it waits."""

@@ -17,6 +17,9 @@ from datetime import datetime
 from domain.run import Advanced, Run, RunState, advance, hand_over
 from domain.values import Value
 
+OVER = frozenset({"start_failed"})
+"""The unknown ends that the worker itself has told, after its execution was over."""
+
 
 class Ending(Value):
     """How an execution ended, as the one who ran it wrote it down."""

@@ -184,7 +184,8 @@ class RunWorkflow:
             await self._become(lost_run.late_truth(self._run, ending, workflow.now()))
 
     async def _release_lane(self) -> None:
-        await workflow.sleep(fence(self._launch.heartbeat_seconds), summary="until a lost execution is over")
+        if self._run.reason not in lost_run.OVER:
+            await workflow.sleep(fence(self._launch.heartbeat_seconds), summary="until a lost execution is over")
         letter = ReleaseLane(lane=self._lane, run_id=self._run.run_id)
         await workflow.execute_local_activity_method(
             PostActivities.tell_lane,
