@@ -309,6 +309,14 @@ def note(
     return Advanced(run=noted, trail=row)
 
 
+def reworded(change: Advanced, message: str) -> Advanced:
+    """The same change, told in other words."""
+    return Advanced(
+        run=change.run.model_copy(update={"message": message}),
+        trail=change.trail.model_copy(update={"message": message}),
+    )
+
+
 def hand_over(run: Run) -> Run:
     """Numbers from here on belong to a new owner, so no two owners can ever write the same trail row. Whoever
     hands over keeps this value: should the new owner vanish, the next hand-over starts beyond its numbers."""
