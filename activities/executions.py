@@ -34,6 +34,7 @@ from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims, ClaimUnconfirmed
 from readmodel.tables import ExecutionStatus
+from readmodel.workspaces import Workspaces
 
 FOLDER_OWNER = "folder_owner"
 """What a run's frozen part says of where its folder is."""
@@ -67,6 +68,7 @@ class ExecutionActivities:
     client: Client
     executors: Registry
     claims: Claims
+    workspaces: Workspaces
     storage: Path
     worker: str
     retention: Retention
@@ -102,6 +104,8 @@ class ExecutionActivities:
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
         try:
+            if not await self.workspaces.is_active(order.run.workspace):
+                raise Refused("workspace_inactive", f"The workspace {order.run.workspace} is inactive.")
             executor = self.executors.for_run(order.run.executor)
             return await executor.prepare(order.run.workspace, order.launch.payload)
         except Unavailable as error:
