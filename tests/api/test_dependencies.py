@@ -83,7 +83,7 @@ async def test_a_circle_is_refused_and_printed(desk: Desk) -> None:
     )
 
     assert refused.json()["code"] == "schedule.validation.dependency_cycle"
-    assert "a -> b -> c -> a" in refused.json()["detail"]
+    assert "a -> c -> b -> a" in refused.json()["detail"]
 
 
 async def test_two_edits_at_once_close_no_circle(desk: Desk) -> None:
