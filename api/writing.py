@@ -7,6 +7,7 @@ of the database in between loses nothing.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import secrets
@@ -21,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from domain import graph, schedule_check
-from domain.errors import AlmanacError, Unavailable
+from domain.errors import AlmanacError, Busy, Conflict, Unavailable
 from domain.events import Event
 from domain.messages import (
     DELETE_UPDATE,
@@ -34,7 +35,7 @@ from domain.messages import (
     RunNow,
 )
 from domain.names import name_key
-from domain.run import Run
+from domain.run import Run, RunState
 from domain.schedule import ScheduleDefinition, ScheduleView
 from executors.registry import Registry
 from readmodel import audit
@@ -45,6 +46,9 @@ from readmodel.projection import project
 from readmodel.queries import Queries
 
 ID_BYTES = 12
+
+CATCH_SECONDS = 10.0
+CATCH_AGAIN_SECONDS = 0.2
 
 
 class Act(StrEnum):
@@ -129,6 +133,35 @@ class ScheduleWriter:
         run = answer.run
         subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
         await self._mirror(workspace, answer.events, "run_now", by, subjects, run.schedule_revision)
+        return run
+
+    async def cancel(self, workspace: str, run_id: str, *, by: str) -> Run:
+        """Asks for the run's end and answers the run as it then is. Refused with Conflict `run.ended`, or
+        `run.waits_for_parents` while no lane has it, and with Busy `run.busy`."""
+        run = await self.queries.run(workspace, run_id)
+        if run.is_final:
+            raise Conflict("run.ended", f"The run {run_id} has already ended: it is {run.state}.")
+        if run.state is RunState.WAITING and run.reason in ("dependency", "delay"):
+            raise Conflict(
+                "run.waits_for_parents",
+                f"The run {run_id} waits for its parents' occurrences and can't be cancelled.",
+                hint="Pause its schedule: that ends what waits.",
+            )
+        run = await self._told_to_end(run, by)
+        subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
+        async with self.database.transaction() as connection:
+            await audit.append(connection, by=by, action="run.cancel", workspace=workspace, subjects=subjects)
+        return run
+
+    async def _told_to_end(self, run: Run, by: str) -> Run:
+        """A run on its way from its schedule to its lane, or from there to its workflow, is caught where it arrives."""
+        try:
+            async with asyncio.timeout(CATCH_SECONDS):
+                while not run.is_final and not await self.workflows.cancel_run(run, by):
+                    await asyncio.sleep(CATCH_AGAIN_SECONDS)
+                    run = await self.queries.run(run.workspace, run.run_id)
+        except TimeoutError as error:
+            raise Busy("run.busy", "The run is just changing hands and was not cancelled; try again.") from error
         return run
 
     async def _checked(
