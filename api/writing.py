@@ -12,10 +12,12 @@ import base64
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -92,10 +94,10 @@ class ScheduleWriter:
         command = CreateSchedule(definition=definition, target=target, by=by)
         async with (
             self._reserved(workspace, definition.name, schedule_id),
-            self._held(workspace, schedule_id, definition),
+            self._held(workspace, schedule_id, definition) as connection,
         ):
             answer = await self.workflows.create(workspace, schedule_id, command)
-            return await self._mirrored(answer.schedule, answer.events, "create", by)
+            return await self._mirrored(answer.schedule, answer.events, "create", by, connection)
 
     async def replace(
         self,
@@ -113,10 +115,10 @@ class ScheduleWriter:
         command = ReviseSchedule(definition=definition, target=target, expected_revision=expected_revision, by=by)
         async with (
             self._reserved(workspace, definition.name, schedule_id),
-            self._held(workspace, schedule_id, definition),
+            self._held(workspace, schedule_id, definition) as connection,
         ):
             answer = await self.workflows.revise(workspace, schedule_id, command)
-            view = await self._mirrored(answer.schedule, answer.events, "revise", by)
+            view = await self._mirrored(answer.schedule, answer.events, "revise", by, connection)
         if name_key(before.definition.name) != name_key(definition.name):
             await self.reservations.release(workspace, before.definition.name, schedule_id)
         return view
@@ -128,12 +130,10 @@ class ScheduleWriter:
             blocked = await self.queries.schedule(workspace, schedule_id)
             await self._target(workspace, schedule_check.check(blocked.definition))
         if act is Act.DELETE:
-            async with self.dependencies.held(workspace, ()) as kin:
+            async with self.dependencies.held(workspace, ()) as (kin, connection):
                 graph.check_deletable(schedule_id, kin.edges, kin.names)
-                return await self._act(workspace, schedule_id, act, by)
-        return await self._act(workspace, schedule_id, act, by)
-
-    async def _act(self, workspace: str, schedule_id: str, act: Act, by: str) -> ScheduleView:
+                answer = await self.workflows.act(workspace, schedule_id, act.value, by)
+                return await self._mirrored(answer.schedule, answer.events, act.value, by, connection)
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
 
@@ -218,15 +218,17 @@ class ScheduleWriter:
         return await executor.validate(workspace, definition.payload)
 
     @asynccontextmanager
-    async def _held(self, workspace: str, schedule_id: str, definition: ScheduleDefinition) -> AsyncIterator[None]:
-        """Keeps the workspace's dependencies as they are until a schedule with parents is mirrored. Raises Invalid
-        where it may not wait for those."""
+    async def _held(
+        self, workspace: str, schedule_id: str, definition: ScheduleDefinition
+    ) -> AsyncIterator[AsyncConnection | None]:
+        """Keeps the workspace's dependencies as they are until a schedule with parents is mirrored, on the connection
+        given. Raises Invalid where it may not wait for those."""
         if not definition.parents:
-            yield
+            yield None
             return
-        async with self.dependencies.held(workspace, definition.parents) as kin:
-            graph.check(schedule_id, definition.parents, kin.edges, kin.names | {schedule_id: definition.name})
-            yield
+        async with self.dependencies.held(workspace, definition.parents) as (kin, connection):
+            graph.check(schedule_id, definition, kin.edges, kin.names | {schedule_id: definition.name})
+            yield connection
 
     @asynccontextmanager
     async def _reserved(self, workspace: str, name: str, schedule_id: str) -> AsyncIterator[None]:
@@ -242,9 +244,16 @@ class ScheduleWriter:
             await self.reservations.release(workspace, name, schedule_id)
             raise
 
-    async def _mirrored(self, view: ScheduleView, events: Sequence[Event], action: str, by: str) -> ScheduleView:
+    async def _mirrored(
+        self,
+        view: ScheduleView,
+        events: Sequence[Event],
+        action: str,
+        by: str,
+        connection: AsyncConnection | None = None,
+    ) -> ScheduleView:
         subjects = {"schedule_id": view.schedule_id}
-        await self._mirror(view.workspace, events, action, by, subjects, view.revision)
+        await self._mirror(view.workspace, events, action, by, subjects, view.revision, connection)
         return view
 
     async def _mirror(
@@ -256,11 +265,13 @@ class ScheduleWriter:
         subjects: dict[str, str],
         revision: int,
         counts: Mapping[str, int] | None = None,
+        connection: AsyncConnection | None = None,
     ) -> None:
-        async with self.database.transaction() as connection:
-            await project(connection, events)
+        """On the connection given, else in a transaction of its own."""
+        async with nullcontext(connection) if connection else self.database.transaction() as used:
+            await project(used, events)
             await audit.append(
-                connection,
+                used,
                 by=by,
                 action=f"schedule.{action}",
                 workspace=workspace,
