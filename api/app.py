@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from activities.catalogue import Catalogue
-from api import openapi, pipelines, places, problems, runs, schedules
+from api import openapi, pipeline_runs, pipelines, places, problems, run_files, runs, schedules
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -44,7 +44,7 @@ def create(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for part in (schedules, runs, pipelines, places):
+    for part in (schedules, runs, run_files, pipeline_runs, pipelines, places):
         app.include_router(part.router)
     problems.install(app)
     openapi.install(app)
