@@ -44,6 +44,7 @@ for name, body in {
     "files": evidence.files,
     "evidence": evidence.evidence,
     "folders": evidence.folders,
+    "cancel": runs.cancel,
     "pause": schedules.pause,
     "resume": schedules.resume,
     "unblock": schedules.unblock,

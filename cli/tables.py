@@ -200,7 +200,7 @@ def _schedule_facts(view: ScheduleView, now: datetime) -> Iterable[tuple[str, Re
     yield "id", f"{view.schedule_id}, revision {view.revision}"
     yield "condition", condition(view.condition)
     if view.blocked:
-        cause = f"{view.blocked.reason}, run {view.blocked.run_id}, {relative(view.blocked.since, now)}"
+        cause = f"{view.blocked.cause}, {relative(view.blocked.since, now)}"
         yield "blocked by", Text(cause, "bold red")
     yield "cron", f"{definition.cron or DRIVEN}  {definition.timezone}, zone data {view.tzdata_version or '-'}"
     if definition.parents:

@@ -158,6 +158,8 @@ class ParentWait(Value):
     name: str | None = None
     status: WaitStatus = WaitStatus.ASKED
     occurrence: datetime | None = None
+    nominal: tuple[datetime, ...] = ()
+    """The local wall times that occurrence stands for, once it fell due."""
     run_id: str | None = None
     """The run that stands for it."""
     run_state: RunState | None = None
@@ -305,6 +307,14 @@ def note(
         data=data or {},
     )
     return Advanced(run=noted, trail=row)
+
+
+def reworded(change: Advanced, message: str) -> Advanced:
+    """The same change, told in other words."""
+    return Advanced(
+        run=change.run.model_copy(update={"message": message}),
+        trail=change.trail.model_copy(update={"message": message}),
+    )
 
 
 def hand_over(run: Run) -> Run:

@@ -11,8 +11,10 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from temporalio.workflow import SandboxImportNotificationPolicy
 
 from activities.catalogue import Catalogue
-from activities.executions import LONGEST_SILENCE_SECONDS, ExecutionActivities
+from activities.executions import ExecutionActivities
+from activities.inquiry import InquiryActivities
 from activities.kinship import KinshipActivities
+from activities.lifeline import LONGEST_SILENCE_SECONDS
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
@@ -61,10 +63,12 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
     post = PostActivities(client, projector)
     kinship = KinshipActivities(Queries(database))
     watching = WatchingActivities(client)
+    claims = Claims(database)
+    inquiry = InquiryActivities(claims, Queries(database), settings.storage)
     executions = ExecutionActivities(
         client=client,
         executors=executors,
-        claims=Claims(database),
+        claims=claims,
         storage=settings.storage,
         worker=settings.worker_name,
         retention=Retention(Queries(database), projector, settings.storage),
@@ -77,12 +81,15 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         activities=[
             planning.look_around,
             mirror.project,
+            mirror.project_bundle,
             post.tell_lane,
             post.tell_schedule,
             post.tell_kin,
             kinship.match_occurrences,
             kinship.wait_ends,
             watching.await_run_end,
+            inquiry.inquire,
+            inquiry.await_late_truth,
         ],
         workflow_runner=runner(),
         max_cached_workflows=settings.max_cached_workflows,
