@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from activities.catalogue import Catalogue
-from api import openapi, pipeline_runs, pipelines, places, problems, run_files, runs, schedules
+from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_files, runs, schedules
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -18,6 +18,7 @@ from executors.pipeline import PipelineExecutor
 from executors.registry import installed
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
+from readmodel.hooks import Hooks
 from readmodel.names import Names
 from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
@@ -45,7 +46,7 @@ def create(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for part in (schedules, runs, run_files, pipeline_runs, pipelines, places):
+    for part in (schedules, runs, run_files, pipeline_runs, pipelines, hooks, places):
         app.include_router(part.router)
     problems.install(app)
     openapi.install(app)
@@ -60,4 +61,4 @@ async def _parts(settings: Settings, database: Database) -> Parts:
     executors = installed([PipelineExecutor(Catalogue(pipelines))])
     names, dependencies = Names(database), Dependencies(database)
     writer = ScheduleWriter(database, queries, names, dependencies, workflows, executors, settings)
-    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer)
+    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer, Hooks(database))

@@ -14,6 +14,7 @@ from api.temporal import ScheduleWorkflows
 from api.writing import ScheduleWriter
 from domain.errors import NotFound
 from readmodel.database import Database
+from readmodel.hooks import Hooks
 from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
 from readmodel.workspaces import Workspaces
@@ -37,6 +38,7 @@ class Parts:
     workspaces: Workspaces
     workflows: ScheduleWorkflows
     writer: ScheduleWriter
+    hooks: Hooks
 
 
 def _parts(request: Request) -> Parts:

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -33,7 +34,7 @@ from domain.messages import (
     RunNow,
 )
 from domain.names import name_key
-from domain.run import Run, RunState
+from domain.run import Origin, Run, RunState
 from domain.schedule import ScheduleDefinition, ScheduleView
 from executors.registry import Registry
 from readmodel import audit
@@ -126,13 +127,21 @@ class ScheduleWriter:
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
 
-    async def run_now(self, workspace: str, schedule_id: str, *, by: str, key: str | None) -> Run:
+    async def run_now(
+        self,
+        workspace: str,
+        schedule_id: str,
+        *,
+        by: str,
+        key: str | None,
+        origin: Literal[Origin.RUN_NOW, Origin.HOOK] = Origin.RUN_NOW,
+    ) -> Run:
         """The same `key` is the same run."""
-        command = RunNow(key=key or secrets.token_hex(16), by=by)
+        command = RunNow(key=key or secrets.token_hex(16), by=by, origin=origin)
         answer = await self.workflows.run_now(workspace, schedule_id, command)
         run = answer.run
         subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
-        await self._mirror(workspace, answer.events, "run_now", by, subjects, run.schedule_revision)
+        await self._mirror(workspace, answer.events, origin, by, subjects, run.schedule_revision)
         return run
 
     async def cancel(self, workspace: str, run_id: str, *, by: str) -> Run:
