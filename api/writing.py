@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -35,7 +36,7 @@ from domain.messages import (
     RunNow,
 )
 from domain.names import name_key
-from domain.run import Run, RunState
+from domain.run import Origin, Run, RunState
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.values import Value
 from executors.registry import Registry
@@ -162,13 +163,21 @@ class ScheduleWriter:
         )
         return Replanned(schedule=view, tzdata_before=before.tzdata_version, moved=answer.moved)
 
-    async def run_now(self, workspace: str, schedule_id: str, *, by: str, key: str | None) -> Run:
+    async def run_now(
+        self,
+        workspace: str,
+        schedule_id: str,
+        *,
+        by: str,
+        key: str | None,
+        origin: Literal[Origin.RUN_NOW, Origin.HOOK] = Origin.RUN_NOW,
+    ) -> Run:
         """The same `key` is the same run."""
-        command = RunNow(key=key or secrets.token_hex(16), by=by)
+        command = RunNow(key=key or secrets.token_hex(16), by=by, origin=origin)
         answer = await self.workflows.run_now(workspace, schedule_id, command)
         run = answer.run
         subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
-        await self._mirror(workspace, answer.events, "run_now", by, subjects, run.schedule_revision)
+        await self._mirror(workspace, answer.events, origin, by, subjects, run.schedule_revision)
         return run
 
     async def cancel(self, workspace: str, run_id: str, *, by: str) -> Run:
@@ -253,7 +262,7 @@ class ScheduleWriter:
         connection: AsyncConnection | None = None,
     ) -> ScheduleView:
         subjects = {"schedule_id": view.schedule_id}
-        await self._mirror(view.workspace, events, action, by, subjects, view.revision, connection)
+        await self._mirror(view.workspace, events, action, by, subjects, view.revision, connection=connection)
         return view
 
     async def _mirror(
