@@ -26,6 +26,7 @@ from domain.events import RunChanged
 from domain.identity import RunIdentity
 from domain.lane import Launch
 from domain.lost_run import Ending
+from domain.parameters import Reference
 from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import documents, endings, folders
@@ -96,7 +97,8 @@ class ExecutionActivities:
     async def _prepare(self, order: ExecuteRun) -> Prepared:
         try:
             executor = self.executors.for_run(order.run.executor)
-            return await executor.prepare(order.run.workspace, order.launch.payload)
+            reference = Reference(at=order.run.reference_time, zone=order.run.reference_zone)
+            return await executor.prepare(order.run.workspace, order.launch.payload, reference)
         except Unavailable as error:
             raise Refused("record_unwritable", error.message) from error
         except Refused:

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from domain.errors import Invalid
+from domain.parameters import Parameter, check_declared
 from domain.values import Value
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*")
@@ -32,6 +33,7 @@ class CommandStep(Value):
 class PipelineDefinition(Value):
     name: Annotated[str, Field(max_length=200)]
     description: str = ""
+    parameters: Annotated[tuple[Parameter, ...], Field(max_length=100)] = ()
     steps: Annotated[tuple[CommandStep, ...], Field(min_length=1, max_length=200)]
 
     @property
@@ -65,7 +67,8 @@ class PipelineVersion(Value):
 
 
 def check(definition: PipelineDefinition) -> None:
-    """Refuses a definition that could never run: a bad name, doubled step ids, needs that don't exist or go round."""
+    """Refuses a definition that could never run: a bad name, doubled step ids, needs that don't exist or go round,
+    parameters that contradict themselves."""
     if not NAME.fullmatch(definition.name) or RESERVED_SEGMENTS & set(definition.name.split("/")):
         raise Invalid(
             "pipeline.validation.name_invalid",
@@ -82,6 +85,7 @@ def check(definition: PipelineDefinition) -> None:
                 field=f"steps.{index}.id",
             )
         seen.add(step.id)
+    check_declared(definition.parameters)
     execution_order(definition.steps)
 
 

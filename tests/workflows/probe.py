@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from domain.parameters import Reference
 from domain.run import RunState
 from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
 
@@ -23,7 +24,7 @@ class ProbeExecutor:
     async def validate(self, workspace: str, payload: Payload) -> str:
         return f"probe:{payload.get('lane', 'a')}"
 
-    async def prepare(self, workspace: str, payload: Payload) -> Prepared:
+    async def prepare(self, workspace: str, payload: Payload, reference: Reference) -> Prepared:
         script = str(payload.get("script", "succeed"))
         if script.startswith("refuse:"):
             raise Refused(script.partition(":")[2], "The test refuses it.")
