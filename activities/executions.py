@@ -20,6 +20,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from activities.lifeline import Lifeline
+from activities.retention import Retention
 from domain import ids, messages
 from domain.errors import Unavailable
 from domain.events import RunChanged
@@ -40,6 +41,10 @@ FOLDER_OWNER = "folder_owner"
 
 ANNOUNCED_AFTER_SECONDS = 2.0
 AGAIN_SECONDS = 1.0
+
+
+RUN_KINDS = {Origin.HOOK: "hook", Origin.MANUAL: "manual"}
+"""Whatever else a run comes from, it is a schedule's."""
 
 
 class ExecuteRun(Value):
@@ -65,6 +70,7 @@ class ExecutionActivities:
     claims: Claims
     storage: Path
     worker: str
+    retention: Retention
     record_timeout_seconds: float = 5.0
 
     @activity.defn(name="almanac.execute_run")
@@ -78,18 +84,19 @@ class ExecutionActivities:
             folder = await self._bind_folder(order.run, prepared)
             if lifeline.stopping:
                 raise _Stopped
-            running = await self._claim(order.run, prepared, folder)
+            started = await self._claim(order.run, prepared, folder)
         except Refused as refused:
             refusal = Outcome(state=RunState.NOT_STARTED, reason=refused.reason, message=refused.message)
             return _ended(hand_over(order.run), refusal)
         except _Stopped:
             stopped = _stopped()
             return _ended(order.run, stopped) if stopped.state is RunState.CANCELLED else Executed(change=None)
-        if running is None:
+        if started is None:
             return Executed(change=None)
+        running = started.run
         execution = _execution(running, order.launch, prepared, self.storage)
         await _record_start(execution)
-        async with self._announced(running):
+        async with self._announced(started):
             outcome = await self._execute(running, execution, lifeline)
         await self._write_down(execution, outcome)
         return _ended(running, outcome)
@@ -109,14 +116,17 @@ class ExecutionActivities:
 
     async def _bind_folder(self, run: Run, prepared: Prepared) -> str:
         family: Literal["sched", "hook"] = "hook" if run.origin is Origin.HOOK else "sched"
+        where = (self.storage, run.workspace, prepared.folder_owner)
+        if prepared.run_retention_count is not None:
+            self.retention.begin(run.workspace, prepared.folder_owner, prepared.run_retention_count)
         try:
-            return await asyncio.to_thread(
-                folders.allocate, self.storage, run.workspace, prepared.folder_owner, family, run.run_id
-            )
+            if run.origin is Origin.MANUAL:
+                return await asyncio.to_thread(folders.take_slot, *where, run.run_id)
+            return await asyncio.to_thread(folders.allocate, *where, family, run.run_id)
         except folders.FolderUnwritable as error:
             raise Refused("folder_unwritable", str(error)) from error
 
-    async def _claim(self, run: Run, prepared: Prepared, folder: str) -> Run | None:
+    async def _claim(self, run: Run, prepared: Prepared, folder: str) -> Advanced | None:
         """The one conditional write, None when somebody else had won it. Its transaction carries the RUNNING record
         too: a claim that can't be committed in time launches nothing."""
         now = datetime.now(UTC)
@@ -145,7 +155,7 @@ class ExecutionActivities:
         except ClaimUnconfirmed as doubt:
             await self._give_up_claim(run, execution_id, doubt)
             return None
-        return started.run if won else None
+        return started if won else None
 
     async def _give_up_claim(self, run: Run, execution_id: str, doubt: ClaimUnconfirmed) -> None:
         """Waits until it is certain what became of a claim that nothing may be launched on any more. Raises Refused
@@ -170,10 +180,10 @@ class ExecutionActivities:
                 await asyncio.sleep(AGAIN_SECONDS)
 
     @asynccontextmanager
-    async def _announced(self, run: Run) -> AsyncIterator[None]:
-        """Tells the run's workflow that it runs, once it has run for a moment: a herd of short runs need not be
-        announced, and the record is committed anyway."""
-        telling = asyncio.create_task(self._announce(run))
+    async def _announced(self, started: Advanced) -> AsyncIterator[None]:
+        """Tells the run's workflow and its schedule that it runs, once it has run for a moment: a herd of short runs
+        need not be announced, and the record is committed anyway."""
+        telling = asyncio.create_task(self._announce(started))
         try:
             yield
         finally:
@@ -181,10 +191,13 @@ class ExecutionActivities:
             with suppress(asyncio.CancelledError, RPCError):
                 await telling
 
-    async def _announce(self, run: Run) -> None:
+    async def _announce(self, started: Advanced) -> None:
         await asyncio.sleep(ANNOUNCED_AFTER_SECONDS)
-        handle = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
-        await handle.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
+        run = started.run
+        own = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
+        await own.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
+        schedule = self.client.get_workflow_handle(ids.schedule_workflow_id(run.workspace, run.schedule_id))
+        await schedule.signal(messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=(started,)))
 
     async def _execute(self, run: Run, execution: Execution, lifeline: Lifeline) -> Outcome:
         executor = self.executors.for_run(run.executor)
@@ -244,7 +257,7 @@ def _execution(run: Run, launch: Launch, prepared: Prepared, storage: Path) -> E
     assert run.run_folder is not None
     assert run.execution_id is not None
     identity = RunIdentity(
-        run_kind="hook" if run.origin is Origin.HOOK else "schedule",
+        run_kind=RUN_KINDS.get(run.origin, "schedule"),
         run_id=run.run_id,
         workspace=run.workspace,
         schedule_id=run.schedule_id,

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
+from domain import outbox
 from domain.events import Events
+from domain.outbox import Bundle
 from readmodel.projection import Projector
 
 
@@ -17,3 +19,7 @@ class MirrorActivities:
     @activity.defn(name="almanac.project")
     async def project(self, events: Events) -> None:
         await self.projector.project(events.events)
+
+    @activity.defn(name="almanac.project_bundle")
+    async def project_bundle(self, bundle: Bundle) -> None:
+        await self.projector.project(outbox.unpack(bundle))

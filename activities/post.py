@@ -24,6 +24,7 @@ from domain.run import Advanced, ParentWait, WaitStatus
 from domain.schedule_mail import (
     AnnounceDue,
     AskParent,
+    DropFromLane,
     Letter,
     Mail,
     ReleaseLane,
@@ -71,6 +72,9 @@ class PostActivities:
                     schedule_id=letter.schedule_id, reason=reason, message=message, only_occurrences=only
                 )
                 await self._tell(letter.workspace, lane, messages.LANE_WITHDRAW_SIGNAL, withdrawal)
+            case DropFromLane(lane=lane, run_id=run_id, by=by):
+                drop = messages.LaneDrop(run_id=run_id, by=by)
+                await self._tell(letter.workspace, lane, messages.LANE_DROP_SIGNAL, drop)
             case ReleaseLane(lane=lane, run_id=run_id):
                 release = messages.LaneRelease(run_id=run_id)
                 await self._tell(letter.workspace, lane, messages.LANE_RELEASE_SIGNAL, release)

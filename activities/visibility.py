@@ -5,7 +5,6 @@ from __future__ import annotations
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from domain.run import Run
-from domain.schedule import Condition, ScheduleDefinition
 
 WORKSPACE = SearchAttributeKey.for_keyword("AlmanacWorkspace")
 SCHEDULE = SearchAttributeKey.for_keyword("AlmanacSchedule")
@@ -16,17 +15,6 @@ RUN_STATE = SearchAttributeKey.for_keyword("AlmanacRunState")
 RUN_FOLDER = SearchAttributeKey.for_keyword("AlmanacRunFolder")
 
 ALL = (WORKSPACE, SCHEDULE, CONDITION, NEXT_DUE, PIPELINE, RUN_STATE, RUN_FOLDER)
-
-
-def schedule(workspace: str, definition: ScheduleDefinition, target: str) -> TypedSearchAttributes:
-    return TypedSearchAttributes(
-        [
-            SearchAttributePair(WORKSPACE, workspace),
-            SearchAttributePair(SCHEDULE, definition.name),
-            SearchAttributePair(CONDITION, Condition.ACTIVE),
-            SearchAttributePair(PIPELINE, pipeline_of(target)),
-        ]
-    )
 
 
 def lane(workspace: str, target: str) -> TypedSearchAttributes:

@@ -19,7 +19,7 @@ from enum import StrEnum
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
-from domain import schedule_check
+from domain import graph, schedule_check
 from domain.errors import AlmanacError, Busy, Conflict, Unavailable
 from domain.events import Event
 from domain.messages import (
@@ -38,6 +38,7 @@ from domain.schedule import ScheduleDefinition, ScheduleView
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
+from readmodel.dependencies import Dependencies
 from readmodel.names import Names
 from readmodel.projection import project
 from readmodel.queries import Queries
@@ -66,6 +67,7 @@ class ScheduleWriter:
     database: Database
     queries: Queries
     reservations: Names
+    dependencies: Dependencies
     workflows: ScheduleWorkflows
     executors: Registry
     settings: Settings
@@ -77,9 +79,12 @@ class ScheduleWriter:
         definition, target = await self._checked(workspace, definition, now)
         schedule_id = new_schedule_id(workspace, key)
         command = CreateSchedule(definition=definition, target=target, by=by)
-        async with self._reserved(workspace, definition.name, schedule_id):
+        async with (
+            self._reserved(workspace, definition.name, schedule_id),
+            self._held(workspace, schedule_id, definition),
+        ):
             answer = await self.workflows.create(workspace, schedule_id, command)
-        return await self._mirrored(answer.schedule, answer.events, "create", by)
+            return await self._mirrored(answer.schedule, answer.events, "create", by)
 
     async def replace(
         self,
@@ -95,18 +100,29 @@ class ScheduleWriter:
         before = await self.queries.schedule(workspace, schedule_id)
         definition, target = await self._checked(workspace, definition, now)
         command = ReviseSchedule(definition=definition, target=target, expected_revision=expected_revision, by=by)
-        async with self._reserved(workspace, definition.name, schedule_id):
+        async with (
+            self._reserved(workspace, definition.name, schedule_id),
+            self._held(workspace, schedule_id, definition),
+        ):
             answer = await self.workflows.revise(workspace, schedule_id, command)
-        view = await self._mirrored(answer.schedule, answer.events, "revise", by)
+            view = await self._mirrored(answer.schedule, answer.events, "revise", by)
         if name_key(before.definition.name) != name_key(definition.name):
             await self.reservations.release(workspace, before.definition.name, schedule_id)
         return view
 
     async def act(self, workspace: str, schedule_id: str, act: Act, *, by: str) -> ScheduleView:
-        """An unblock is refused with Invalid while the payload is still not right."""
+        """An unblock is refused with Invalid while the payload is still not right, a deletion with Conflict
+        `schedule.has_dependents` while others wait for the schedule."""
         if act is Act.UNBLOCK:
             blocked = await self.queries.schedule(workspace, schedule_id)
             await self._target(workspace, blocked.definition)
+        if act is Act.DELETE:
+            async with self.dependencies.held(workspace, ()) as kin:
+                graph.check_deletable(schedule_id, kin.edges, kin.names)
+                return await self._act(workspace, schedule_id, act, by)
+        return await self._act(workspace, schedule_id, act, by)
+
+    async def _act(self, workspace: str, schedule_id: str, act: Act, by: str) -> ScheduleView:
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
 
@@ -159,6 +175,17 @@ class ScheduleWriter:
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
         executor = self.executors.for_save(definition.executor)
         return await executor.validate(workspace, definition.payload)
+
+    @asynccontextmanager
+    async def _held(self, workspace: str, schedule_id: str, definition: ScheduleDefinition) -> AsyncIterator[None]:
+        """Keeps the workspace's dependencies as they are until a schedule with parents is mirrored. Raises Invalid
+        where it may not wait for those."""
+        if not definition.parents:
+            yield
+            return
+        async with self.dependencies.held(workspace, definition.parents) as kin:
+            graph.check(schedule_id, definition.parents, kin.edges, kin.names | {schedule_id: definition.name})
+            yield
 
     @asynccontextmanager
     async def _reserved(self, workspace: str, name: str, schedule_id: str) -> AsyncIterator[None]:

@@ -156,9 +156,9 @@ def trail(rows: Sequence[TrailRow], zone_id: str) -> RenderableType:
     if not rows:
         return Text("The trail is empty.")
     table = Rows({"no.": 120, f"at ({zone_id})": 0, "UTC": 120, "what": 0, "state": 0, DETAIL: 0})
-    for row in rows:
+    for number, row in enumerate(rows, start=1):
         told = row.message or ", ".join(f"{key} {value}" for key, value in row.data.items())
-        table.add(str(row.seq), local(row.at, zone_id), utc(row.at), row.kind, state(row), told)
+        table.add(str(number), local(row.at, zone_id), utc(row.at), row.kind, state(row), told)
     return table
 
 
@@ -200,7 +200,7 @@ def _schedule_facts(view: ScheduleView, now: datetime) -> Iterable[tuple[str, Re
     yield "id", f"{view.schedule_id}, revision {view.revision}"
     yield "condition", condition(view.condition)
     if view.blocked:
-        cause = f"{view.blocked.reason}, run {view.blocked.run_id}, {relative(view.blocked.since, now)}"
+        cause = f"{view.blocked.cause}, {relative(view.blocked.since, now)}"
         yield "blocked by", Text(cause, "bold red")
     yield "cron", f"{definition.cron or DRIVEN}  {definition.timezone}, zone data {view.tzdata_version or '-'}"
     if definition.parents:

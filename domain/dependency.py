@@ -29,10 +29,12 @@ class Question(Value):
     dependent_id: str
     run_id: str
     dates: tuple[date, ...]
-    instant: datetime
-    """The dependent's own instant."""
+    instant: datetime | None
+    """The dependent's own instant; None asks for the last occurrence of the dates."""
     exactly: datetime | None = None
     """The very occurrence, where the parent itself has named it."""
+    until: datetime
+    """When the dependent stops waiting, whatever the answer."""
 
 
 class Answer(Value):
@@ -58,10 +60,11 @@ class Settlement(Value):
     released_at: datetime | None = None
 
 
-def match(candidates: Iterable[datetime], instant: datetime) -> datetime | None:
-    """The last of a parent's occurrences of the date that is due at or before `instant`, else the first."""
+def match(candidates: Iterable[datetime], instant: datetime | None) -> datetime | None:
+    """The last of a parent's occurrences of the date that is due at or before `instant`, else the first; the last of
+    all where `instant` is None."""
     ordered = sorted(candidates)
-    before = [at for at in ordered if at <= instant]
+    before = [at for at in ordered if instant is None or at <= instant]
     return before[-1] if before else next(iter(ordered), None)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from domain.events import Event
 from domain.lane import Lane, LaneEntry, Launch
 from domain.run import Advanced, Run
-from domain.schedule import ScheduleDefinition, ScheduleView
+from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.schedule_state import ScheduleState
 from domain.values import Value
 
@@ -32,8 +32,9 @@ UNBLOCK_UPDATE = "unblock"
 DELETE_UPDATE = "delete"
 RUN_NOW_UPDATE = "run_now"
 REPLAN_UPDATE = "replan"
-WORKSPACE_UPDATE = "workspace"
+DROP_UPDATE = "drop"
 RUN_NOW_SIGNAL = "run_now_signal"
+WORKSPACE_SIGNAL = "workspace"
 RUN_REPORT_SIGNAL = "run_report"
 
 QUESTION_SIGNAL = "await_occurrence"
@@ -76,9 +77,18 @@ class Act(Value):
 
 
 class SetWorkspaceActive(Value):
-    """Update `workspace`: the schedule's workspace was deactivated or activated."""
+    """Signal `workspace`: the schedule's workspace was deactivated or activated. A signal, so that a schedule hears it
+    though no worker runs at the moment."""
 
     active: bool
+
+
+class DropRun(Value):
+    """Update `drop`: a person cancels a run of the schedule that waits. Refused with `run.not_waiting` when it does
+    not wait, or no longer."""
+
+    run_id: str
+    by: str
 
 
 class RunNow(Value):
@@ -94,6 +104,12 @@ class ScheduleAnswer(Value):
 
     schedule: ScheduleView
     events: tuple[Event, ...]
+
+
+class ReplanAnswer(ScheduleAnswer):
+    """What `replan` answers: beside the schedule, which of the next local times are now due at another instant."""
+
+    moved: tuple[Moved, ...]
 
 
 class RunNowAnswer(Value):

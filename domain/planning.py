@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 
 from domain import cron, zones
+from domain.errors import Invalid
 from domain.occurrences import Occurrence, iterate, survey, upcoming
 from domain.schedule import Backlog, OccurrencePlan, PlannedOccurrence
 from domain.values import Value
@@ -107,19 +108,27 @@ class WaitEnds(Value):
 
 
 class WaitEndsFound(Value):
-    ends: tuple[datetime, ...]
+    ends: tuple[datetime, ...] = ()
+    refusal: str | None = None
+    """Instead of them: why the zone is not accepted."""
 
 
 def wait_ends(request: WaitEnds) -> WaitEndsFound:
-    zone = zones.load(request.timezone)
+    try:
+        zone = zones.load(request.timezone)
+    except Invalid as error:
+        return WaitEndsFound(refusal=error.message)
     return WaitEndsFound(ends=tuple(wait_end(zone, day, request.deadline) for day in request.dates))
 
 
 def occurrences_on(pattern_text: str | None, timezone: str, days: tuple[date, ...]) -> list[datetime]:
-    """Every instant at which the pattern is due on one of these local dates."""
+    """Every instant at which the pattern is due on one of these local dates: none where it is no longer accepted."""
     if pattern_text is None or not days:
         return []
-    pattern, zone = cron.parse(pattern_text), zones.load(timezone)
+    try:
+        pattern, zone = cron.parse(pattern_text), zones.load(timezone)
+    except Invalid:
+        return []
     first, last = min(days), max(days)
     before = datetime(first.year, first.month, first.day, tzinfo=UTC) - timedelta(days=2)
     near = takewhile(lambda o: o.local_dates[0] <= last, iterate(pattern, zone, before))

@@ -158,6 +158,8 @@ class ParentWait(Value):
     name: str | None = None
     status: WaitStatus = WaitStatus.ASKED
     occurrence: datetime | None = None
+    nominal: tuple[datetime, ...] = ()
+    """The local wall times that occurrence stands for, once it fell due."""
     run_id: str | None = None
     """The run that stands for it."""
     run_state: RunState | None = None
@@ -207,6 +209,8 @@ class Run(Value):
     """What was frozen at admission, e.g. `{pipeline_id, version, body_sha256}`."""
     start_by: datetime | None = None
     """When it stops being worth starting."""
+    files_expired_at: datetime | None = None
+    """When the files in its folder were deleted, because newer runs took their place."""
 
     @property
     def is_occurrence(self) -> bool:

@@ -134,6 +134,15 @@ class OccurrencePlan(Value):
     made_at: datetime
 
 
+class Moved(Value):
+    """A local time that new zone data puts at another instant."""
+
+    nominal: datetime
+    before: datetime
+    after: datetime | None
+    """None where the new data skips it, so that it is part of another occurrence or of none."""
+
+
 class Backlog(Value):
     """What fell due in a stretch of time, counted and not listed."""
 
@@ -144,12 +153,23 @@ class Backlog(Value):
     latest: PlannedOccurrence
 
 
+DEFINITION_INVALID = "definition_invalid"
+"""The block of a schedule whose own definition is no longer accepted: there is no run to look at."""
+
+
 class Block(Value):
     """Why a schedule fires nothing: the first cause, kept until a person unblocks."""
 
     reason: str
-    run_id: str
+    """The reason of the run that blocked it, or `definition_invalid`."""
+    run_id: str | None
     since: datetime
+    message: str | None = None
+    """What is wrong and where, for people."""
+
+    @property
+    def cause(self) -> str:
+        return self.reason if self.run_id is None else f"{self.reason}, run {self.run_id}"
 
 
 class Acknowledgement(Value):

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from domain import ids, schedule_dependent, schedule_parent
 from domain.errors import Conflict
 from domain.run import Origin, Run, RunState, record
-from domain.schedule import TIMING, TOUCHES_NOTHING, ScheduleDefinition, changed_fields
+from domain.schedule import TIMING, TOUCHES_NOTHING, Moved, ScheduleDefinition, changed_fields
 from domain.schedule_due import due, planned_backlog
-from domain.schedule_lane import request_lane, withdraw
+from domain.schedule_lane import drop_from_lane, request_lane, withdraw
 from domain.schedule_mail import ReleaseLane
 from domain.schedule_state import (
     REMEMBERED_REQUESTS,
@@ -93,7 +93,7 @@ def unblock(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     if state.blocked is None:
         return state
     letters: tuple[ReleaseLane, ...] = ()
-    if state.blocked_lane is not None:
+    if state.blocked_lane is not None and state.blocked.run_id is not None:
         letters = (ReleaseLane(lane=state.blocked_lane, run_id=state.blocked.run_id),)
     freed = state.but(blocked=None, blocked_lane=None, mail=(*state.mail, *letters), changed_at=now, changed_by=by)
     return recomputed(freed, now)
@@ -112,9 +112,46 @@ def replan(state: ScheduleState, now: datetime) -> ScheduleState:
     return settled.but(cursor=max(now, settled.cursor), plan=None)
 
 
+def moved(before: ScheduleState, after: ScheduleState) -> tuple[Moved, ...]:
+    """What a replan changed: the local times that were planned and not yet due, where their instant is
+    another now. Only as far as both plans reach."""
+    if before.plan is None or after.plan is None or not after.plan.planned:
+        return ()
+    instants = {nominal: planned.at for planned in after.plan.planned for nominal in planned.occurrence.nominal}
+    reach = max(instants)
+    return tuple(
+        Moved(nominal=nominal, before=planned.at, after=instants.get(nominal))
+        for planned in before.plan.planned
+        for nominal in planned.occurrence.nominal
+        if planned.at > after.cursor and nominal <= reach and instants.get(nominal) != planned.at
+    )
+
+
+def check_drop(state: ScheduleState, run_id: str) -> None:
+    if all(run.run_id != run_id or run.state is not RunState.WAITING for run in unfinished(state)):
+        raise Conflict(
+            "run.not_waiting", "The run does not wait any more, so it can't be taken off the line.", field="run_id"
+        )
+
+
+def drop(state: ScheduleState, run_id: str, by: str, now: datetime) -> ScheduleState:
+    """A person cancels one run that waits: for its parents or at the gate, which ends it here, or in its lane, which
+    answers with how it ended."""
+    message = f"{by} cancelled it while it waited."
+    state = schedule_dependent.dropped(state, now, "operator", message, only=run_id)
+    return drop_from_lane(state, run_id, by, now)
+
+
 def delete(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     letters = schedule_dependent.subscriptions(state.schedule_id, state.definition, None)
-    deleted = state.but(deleted=True, plan=None, letters=(*state.letters, *letters), changed_at=now, changed_by=by)
+    deleted = state.but(
+        deleted=True,
+        plan=None,
+        letters=(*state.letters, *letters),
+        parenthood=schedule_parent.rematch(state.parenthood),
+        changed_at=now,
+        changed_by=by,
+    )
     return _dropped(deleted, now, "schedule_deleted", "The schedule was deleted while it was waiting.")
 
 
@@ -126,8 +163,7 @@ def check_run_now(state: ScheduleState, key: str) -> Run | None:
     if state.blocked is not None:
         raise Conflict(
             "schedule.blocked",
-            f"The schedule is blocked ({state.blocked.reason}, run {state.blocked.run_id}). "
-            "Look at that run, then unblock the schedule.",
+            f"The schedule is blocked ({state.blocked.cause}). Look at what blocked it, then unblock the schedule.",
             run_id=state.blocked.run_id,
         )
     active = next(

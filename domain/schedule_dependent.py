@@ -3,33 +3,31 @@ answers."""
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 
 from domain import collision, dependency, ids
 from domain.dependency import Answer, Question, Verdict
 from domain.run import Advanced, Origin, ParentWait, Run, RunState, WaitStatus, advance, note, record
 from domain.schedule import CollisionPolicy, ScheduleDefinition
+from domain.schedule_fell_due import fell_due
 from domain.schedule_lane import request_lane
 from domain.schedule_mail import AskParent, ParentDue, Subscribe
 from domain.schedule_state import Revision, ScheduleState, WaitingRun, changed, current, new_run
 
-ASK_AGAIN = timedelta(hours=1)
-"""Answers don't get lost, but a parent may have been ended and started anew by hand."""
+ASK_AGAIN = timedelta(minutes=67)
+"""Answers don't get lost, but a parent may have been ended and started anew by hand. Not a full hour, because that is
+when everybody else is busy."""
 
 REMEMBERED_DRIVEN = 400
 
 
-def wait(
-    state: ScheduleState, run: Run, revision: Revision, now: datetime, question: Question, wait_until: datetime
-) -> ScheduleState:
+def wait(state: ScheduleState, run: Run, revision: Revision, now: datetime, question: Question) -> ScheduleState:
     """Records an occurrence that waits for its parents, and asks them. An older one that still waits meets the
     newer under the collision policy."""
     parents = tuple(ParentWait(schedule_id=parent, since=now) for parent in revision.definition.parents)
     waiting = run.model_copy(update={"state": RunState.WAITING, "reason": "dependency", "waits_for": parents})
     change = record(waiting)
-    newer = WaitingRun(
-        run=waiting, revision=revision, question=question, wait_until=wait_until, ask_again_at=now + ASK_AGAIN
-    )
+    newer = WaitingRun(run=waiting, revision=revision, question=question, ask_again_at=now + ASK_AGAIN)
     state = changed(state, change)
     if not state.waiting:
         return _ask(state.but(waiting=(newer,)), newer)
@@ -41,13 +39,16 @@ def _collided(
 ) -> ScheduleState:
     match policy:
         case CollisionPolicy.QUEUE_LATEST:
-            state = _noted(state, collision.superseded(older.run, newer.run, now))
+            state, run = _settled_due(state, older)
+            state = changed(state, collision.superseded(run, newer.run, now))
             return _ask(state.but(waiting=(newer,)), newer)
         case CollisionPolicy.SKIP | CollisionPolicy.RETRY:
-            return _noted(state, collision.gave_way(older.run, newer.run, now))
+            state, run = _settled_due(state, newer)
+            return changed(state, collision.gave_way(older.run, run, now))
         case CollisionPolicy.COALESCE:
-            kept, ended = collision.folded(older.run, newer.run, now)
-            state = _noted(_noted(state, kept), ended)
+            state, run = _settled_due(state, newer)
+            kept, ended = collision.folded(older.run, run, now)
+            state = changed(changed(state, kept), ended)
             return state.but(waiting=(older.model_copy(update={"run": kept.run}),))
 
 
@@ -74,7 +75,7 @@ def decide(state: ScheduleState, now: datetime) -> ScheduleState:
 
 
 def next_wake(state: ScheduleState) -> datetime | None:
-    times = [waiting.wait_until for waiting in state.waiting]
+    times = [waiting.question.until for waiting in state.waiting]
     times += [waiting.ready_at or waiting.ask_again_at for waiting in state.waiting]
     return min(times, default=None)
 
@@ -127,11 +128,14 @@ def _driven_run(
         dependent_id=state.schedule_id,
         run_id=run_id,
         dates=dates,
-        instant=wait_until + ASK_AGAIN * 96,
+        instant=None,
         exactly=scheduled_for,
+        until=wait_until,
     )
     state = state.but(driven_runs=(*state.driven_runs, run_id)[-REMEMBERED_DRIVEN:])
-    return wait(state, run, revision, now, question, wait_until)
+    if scheduled_for is not None:
+        state = fell_due(state.but(cursor=max(state.cursor, scheduled_for)), scheduled_for, nominal, run)
+    return wait(state, run, revision, now, question)
 
 
 def subscriptions(
@@ -144,10 +148,13 @@ def subscriptions(
     return (*gone, *(Subscribe(schedule_id=p, subscriber=schedule_id, on=True) for p in new if p not in old))
 
 
-def dropped(state: ScheduleState, now: datetime, reason: str, message: str) -> ScheduleState:
-    """The schedule was paused, blocked, edited or deleted: what waits ends."""
+def dropped(
+    state: ScheduleState, now: datetime, reason: str, message: str, *, only: str | None = None
+) -> ScheduleState:
+    """The schedule was paused, blocked, edited or deleted: what waits ends, or only the run of this id."""
     for waiting in state.waiting:
-        state = _ended(state, waiting, now, reason, message)
+        if only in (None, waiting.run.run_id):
+            state = _ended(state, waiting, now, reason, message)
     return state
 
 
@@ -160,7 +167,7 @@ def _decide_one(state: ScheduleState, waiting: WaitingRun, now: datetime) -> Sch
     if settled.verdict is Verdict.ABSENT and settled.parent is not None:
         message = f"{settled.parent.name or settled.parent.schedule_id} has no occurrence on that date."
         return _ended(state, waiting, now, "parent_absent", message)
-    if waiting.wait_until <= now:
+    if waiting.question.until <= now:
         return _ended(state, waiting, now, "dependency_deadline", _unfinished(run))
     if settled.released_at is None:
         return _asked_again(state, waiting, now)
@@ -174,18 +181,27 @@ def _decide_one(state: ScheduleState, waiting: WaitingRun, now: datetime) -> Sch
 
 
 def _release(state: ScheduleState, waiting: WaitingRun, now: datetime) -> ScheduleState:
+    state, run = _settled_due(_without(state, waiting.run), waiting)
+    message = "All its parents have ended as required."
+    released = advance(run, RunState.QUEUED, now, kind="released", message=message)
+    return request_lane(state, released, waiting.revision, now)
+
+
+def _settled_due(state: ScheduleState, waiting: WaitingRun) -> tuple[ScheduleState, Run]:
+    """The run as its wait ends. Driven by several parents it is due when the latest of their occurrences was, which
+    is only known now; those that depend on it hear of it."""
     run = waiting.run
-    due = run.scheduled_for or max((p.occurrence for p in run.waits_for if p.occurrence), default=run.reference_time)
-    released = advance(
-        run,
-        RunState.QUEUED,
-        now,
-        kind="released",
-        message="All its parents have ended as required.",
-        scheduled_for=due,
-        reference_time=due,
+    if run.scheduled_for is not None:
+        return state, run
+    latest = max(
+        (parent for parent in run.waits_for if parent.occurrence is not None and parent.nominal),
+        key=lambda parent: parent.occurrence or run.reference_time,
+        default=None,
     )
-    return request_lane(_without(state, run), released, waiting.revision, now)
+    due = latest.occurrence if latest is not None and latest.occurrence is not None else run.reference_time
+    nominal = latest.nominal if latest else tuple(datetime.combine(day, time()) for day in waiting.question.dates)
+    run = run.model_copy(update={"scheduled_for": due, "reference_time": due, "nominal": nominal})
+    return fell_due(state.but(cursor=max(state.cursor, due)), due, nominal, run), run
 
 
 def _asked_again(state: ScheduleState, waiting: WaitingRun, now: datetime) -> ScheduleState:
@@ -207,17 +223,14 @@ def _ask(state: ScheduleState, waiting: WaitingRun) -> ScheduleState:
 
 
 def _ended(state: ScheduleState, waiting: WaitingRun, now: datetime, reason: str, message: str) -> ScheduleState:
-    return _noted(_without(state, waiting.run), collision.skipped(waiting.run, now, reason, message))
-
-
-def _noted(state: ScheduleState, change: Advanced) -> ScheduleState:
-    return changed(state, change)
+    state, run = _settled_due(_without(state, waiting.run), waiting)
+    return changed(state, collision.skipped(run, now, reason, message))
 
 
 def _kept(state: ScheduleState, waiting: WaitingRun, change: Advanced) -> ScheduleState:
     kept = waiting.model_copy(update={"run": change.run})
     others = tuple(kept if w.run.run_id == change.run.run_id else w for w in state.waiting)
-    return _noted(state.but(waiting=others), change)
+    return changed(state.but(waiting=others), change)
 
 
 def _without(state: ScheduleState, run: Run) -> ScheduleState:

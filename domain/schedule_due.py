@@ -6,12 +6,12 @@ from datetime import datetime
 
 from domain import ids, missed, schedule_dependent, schedule_parent
 from domain.dependency import Question
-from domain.occurrences import Occurrence
 from domain.planning import LookAround, Seen
-from domain.run import Missed, Origin, Run, RunState, record
+from domain.run import Missed, Origin, RunState, record
 from domain.schedule import Backlog
+from domain.schedule_block import blocked_by_definition
+from domain.schedule_fell_due import fell_due
 from domain.schedule_lane import request_lane
-from domain.schedule_mail import AnnounceDue, ParentDue
 from domain.schedule_state import ScheduleState, changed, in_force, new_run
 
 
@@ -55,6 +55,14 @@ def seen(state: ScheduleState, found: Seen, now: datetime) -> ScheduleState:
     return due(state, backlog, now) if backlog else state
 
 
+def not_accepted(state: ScheduleState, refusal: str, now: datetime) -> ScheduleState:
+    """The definition can't be looked up any more. What the last plan has due is dealt with: it was planned while the
+    definition was accepted. Then the schedule is blocked."""
+    backlog = planned_backlog(state, now)
+    settled = due(state, backlog, now) if backlog else state
+    return blocked_by_definition(settled, refusal, now)
+
+
 def due(state: ScheduleState, backlog: Backlog, now: datetime) -> ScheduleState:
     """Decides what becomes of everything that fell due since the cursor, and moves the cursor."""
     revision = in_force(state, backlog.latest.at)
@@ -84,24 +92,19 @@ def due(state: ScheduleState, backlog: Backlog, now: datetime) -> ScheduleState:
         start_by=decision.run.start_by,
         revision=revision,
     )
-    state = _announce(state, occurrence, run)
+    state = fell_due(state, occurrence.at, occurrence.nominal, run)
     if not policy.parents:
         lateness = round((now - occurrence.at).total_seconds(), 3)
         return request_lane(state, record(run, lateness_seconds=lateness), revision, now)
+    wait_until = decision.run.wait_until or now
     question = Question(
-        dependent_id=state.schedule_id, run_id=run.run_id, dates=occurrence.local_dates, instant=occurrence.at
+        dependent_id=state.schedule_id,
+        run_id=run.run_id,
+        dates=occurrence.local_dates,
+        instant=occurrence.at,
+        until=wait_until,
     )
-    return schedule_dependent.wait(state, run, revision, now, question, decision.run.wait_until or now)
-
-
-def _announce(state: ScheduleState, occurrence: Occurrence, run: Run) -> ScheduleState:
-    """Remembers the occurrence for those that depend on it, and tells those that it drives."""
-    due = ParentDue(
-        parent_id=state.schedule_id, at=occurrence.at, nominal=occurrence.nominal, dates=occurrence.local_dates
-    )
-    letters = tuple(AnnounceDue(schedule_id=dependent, due=due) for dependent in state.parenthood.subscribers)
-    parenthood = schedule_parent.recorded(state.parenthood, occurrence, run)
-    return state.but(parenthood=parenthood, letters=(*state.letters, *letters))
+    return schedule_dependent.wait(state, run, revision, now, question)
 
 
 def _missed(state: ScheduleState, stretch: Missed, now: datetime) -> ScheduleState:

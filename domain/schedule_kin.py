@@ -9,10 +9,11 @@ from datetime import datetime
 
 from domain import schedule_dependent, schedule_parent
 from domain.dependency import Answer, Question
+from domain.parent_matching import Found, Lookup
 from domain.planning import WaitEnds
 from domain.schedule import Condition
 from domain.schedule_mail import ParentDue, Subscribe, TellDependent
-from domain.schedule_parent import Found, Lookup, Parent, Parenthood
+from domain.schedule_parent import Parent, Parenthood
 from domain.schedule_state import ScheduleState
 
 
@@ -27,7 +28,7 @@ def subscribed(state: ScheduleState, subscription: Subscribe) -> ScheduleState:
 
 
 def heard(state: ScheduleState, answers: tuple[Answer, ...], now: datetime) -> ScheduleState:
-    return schedule_dependent.heard(state, answers, now)
+    return schedule_dependent.decide(schedule_dependent.heard(state, answers, now), now)
 
 
 def lookup(state: ScheduleState, now: datetime) -> Lookup | None:
@@ -45,16 +46,15 @@ def wait_ends(state: ScheduleState, dues: tuple[ParentDue, ...]) -> WaitEnds:
 
 
 def settled(state: ScheduleState, now: datetime) -> ScheduleState:
-    """Decides what waits for parents, and answers what dependents have asked."""
-    state = schedule_dependent.decide(state, now)
+    """Answers what dependents have asked."""
     return _said(state, *schedule_parent.answers(state.parenthood, now, _as_parent(state, now)))
 
 
 def next_wake(state: ScheduleState, now: datetime) -> datetime | None:
     """When something here changes by time alone: a wait ends, or an occurrence that is waited for passes while the
     schedule does not fire."""
-    matches = [q.occurrence for q in state.parenthood.questions if q.occurrence and q.occurrence > now]
-    times = [at for at in (schedule_dependent.next_wake(state), *matches) if at is not None]
+    passes = schedule_parent.next_change(state.parenthood.questions, now)
+    times = [at for at in (schedule_dependent.next_wake(state), passes) if at is not None]
     return min(times, default=None)
 
 
@@ -64,10 +64,11 @@ def _as_parent(state: ScheduleState, now: datetime) -> Parent:
     definition = state.definition
     kept_from_firing = state.condition is not Condition.ACTIVE
     return Parent(
+        workspace=state.workspace,
         schedule_id=state.schedule_id,
         name=definition.name,
         cron=None if state.deleted else definition.cron,
-        is_driven=definition.is_driven and not state.deleted,
+        driven_by=definition.parents if definition.is_driven and not state.deleted else (),
         timezone=definition.timezone,
         passed=max(now, state.cursor) if kept_from_firing else state.cursor,
     )

@@ -13,7 +13,7 @@ from domain import lane
 from domain.lane import Lane, LaneDecision, LaneEntry, Launch
 from domain.run import Advanced, Run, hand_over
 from domain.schedule import lane_of
-from domain.schedule_mail import RequestLane, WithdrawFromLane
+from domain.schedule_mail import DropFromLane, RequestLane, WithdrawFromLane
 from domain.schedule_state import OpenRun, Revision, ScheduleState, changed
 
 
@@ -46,6 +46,14 @@ def withdraw(
         return state
     decision = lane.withdrawn(state.gate, state.schedule_id, now, reason, message, only_occurrences=only_occurrences)
     return _at_gate(state, decision)
+
+
+def drop_from_lane(state: ScheduleState, run_id: str, by: str, now: datetime) -> ScheduleState:
+    """Takes one run off the line, at the gate or in the lane to which it was sent."""
+    if state.gate is not None and any(entry.run.run_id == run_id for entry in state.gate.waiting):
+        return _at_gate(state, lane.dropped(state.gate, run_id, now, by))
+    names = [open_run.lane for open_run in state.open_runs if open_run.run.run_id == run_id]
+    return state.but(mail=(*state.mail, *(DropFromLane(lane=name, run_id=run_id, by=by) for name in names)))
 
 
 def run_ended(state: ScheduleState, run: Run, now: datetime) -> ScheduleState:

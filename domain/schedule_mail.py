@@ -26,6 +26,15 @@ class WithdrawFromLane(Value):
     only_occurrences: bool
 
 
+class DropFromLane(Value):
+    """A person cancels one run that waits there."""
+
+    kind: Literal["drop"] = "drop"
+    lane: str
+    run_id: str
+    by: str
+
+
 class ReleaseLane(Value):
     """A person has looked at an unknown run and unblocked: it holds its lane no longer."""
 
@@ -34,7 +43,7 @@ class ReleaseLane(Value):
     run_id: str
 
 
-Mail = Annotated[RequestLane | WithdrawFromLane | ReleaseLane, Field(discriminator="kind")]
+Mail = Annotated[RequestLane | WithdrawFromLane | DropFromLane | ReleaseLane, Field(discriminator="kind")]
 """To a lane. Letters to one lane are delivered in order, each before the next is sent."""
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain import schedule_dependent
+from domain import schedule_parent
 from domain.run import Advanced, Run, RunState
-from domain.schedule import Block, RunSummary
-from domain.schedule_lane import run_ended, withdraw
+from domain.schedule import RunSummary
+from domain.schedule_block import blocked_by_run
+from domain.schedule_lane import run_ended
 from domain.schedule_state import ScheduleState, changed
 
 
@@ -21,7 +22,9 @@ def run_reported(state: ScheduleState, changes: tuple[Advanced, ...], now: datet
 def _run_changed(state: ScheduleState, change: Advanced, now: datetime) -> ScheduleState:
     """A report that was heard before, or that is about a run long ended, is passed on and decides nothing."""
     run = change.run
-    state = changed(state, change)
+    # A run's own times are its worker's; delays of dependents count by the one clock that every schedule shares.
+    heard = schedule_parent.followed(state.parenthood, run.model_copy(update={"changed_at": now}))
+    state = changed(state.but(parenthood=heard), change)
     known = next((open_run for open_run in state.open_runs if open_run.run.run_id == run.run_id), None)
     if known is None:
         return _late_truth(state, run)
@@ -32,19 +35,10 @@ def _run_changed(state: ScheduleState, change: Advanced, now: datetime) -> Sched
         return state.but(open_runs=(*others, known.model_copy(update={"run": run})))
     if run.state is not RunState.SKIPPED:
         state = state.but(last_run=RunSummary.of(run))
-    return run_ended(_blocked_by(state.but(open_runs=others), run, known.lane, now), run, now)
+    return run_ended(blocked_by_run(state.but(open_runs=others), run, known.lane, now), run, now)
 
 
 def _late_truth(state: ScheduleState, run: Run) -> ScheduleState:
     if state.last_run is None or state.last_run.run_id != run.run_id or state.last_run.at >= run.changed_at:
         return state
     return state.but(last_run=RunSummary.of(run))
-
-
-def _blocked_by(state: ScheduleState, run: Run, lane: str, now: datetime) -> ScheduleState:
-    if not run.blocks or state.blocked is not None or state.deleted:
-        return state
-    block = Block(reason=run.reason or run.state, run_id=run.run_id, since=now)
-    message = f"The schedule was blocked by run {run.run_id} while it was pending."
-    blocked = withdraw(state.but(blocked=block, blocked_lane=lane), now, "schedule_blocked", message)
-    return schedule_dependent.dropped(blocked, now, "schedule_blocked", message)

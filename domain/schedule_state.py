@@ -1,18 +1,19 @@
 """What a schedule's workflow holds, and how each thing that happens to it changes that.
 
 Every function takes the state and answers the state that follows. What the world has to be told is part of
-it: `outbox` are changes for the read model, `mail` is what its lane has to hear. Both are emptied only once
-delivered, so neither an outage nor a restart loses one.
+it: `outbox` and `bundles` are changes for the read model, `mail` is what its lane has to hear. All are emptied only
+once delivered, so neither an outage nor a restart loses one.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from domain import schedule_parent
+from domain import outbox, schedule_parent
 from domain.dependency import Question
 from domain.events import Event, RunChanged, ScheduleChanged
 from domain.lane import Lane
+from domain.outbox import Bundle
 from domain.run import Advanced, Missed, Origin, Run, RunState
 from domain.schedule import (
     Acknowledgement,
@@ -55,7 +56,6 @@ class WaitingRun(Value):
     run: Run
     revision: Revision
     question: Question
-    wait_until: datetime
     ask_again_at: datetime
     ready_at: datetime | None = None
     """When the delay after its last parent's end is over."""
@@ -89,7 +89,7 @@ class ScheduleState(Value):
     """What waits for parents: at most one."""
     driven_runs: tuple[str, ...] = ()
     """The latest runs that parents' occurrences made."""
-    parenthood: Parenthood
+    parenthood: Parenthood = Parenthood()
     gate: Lane | None = None
     """While a run of an earlier revision still goes on in another lane: what waits for its end."""
     blocked_lane: str | None = None
@@ -100,6 +100,8 @@ class ScheduleState(Value):
     """The latest Run now requests as they were recorded, so that a repeated one answers the same run."""
     heartbeat_seconds: int = 30
     outbox: tuple[Event, ...] = ()
+    bundles: tuple[Bundle, ...] = ()
+    """Events that have waited in the outbox for long, oldest first."""
     mail: tuple[Mail, ...] = ()
     letters: tuple[Letter, ...] = ()
 
@@ -113,12 +115,23 @@ class ScheduleState(Value):
 
     @property
     def fires(self) -> bool:
-        return self.condition is Condition.ACTIVE and self.workspace_active
+        """Whether it acts on what falls due. What passes while its workspace is inactive, or while too much waits for
+        the database already, is dealt with afterwards as an outage's backlog."""
+        return self.condition is Condition.ACTIVE and self.workspace_active and not self.is_congested
+
+    @property
+    def is_congested(self) -> bool:
+        return outbox.is_full(self.bundles)
+
+    @property
+    def untold(self) -> int:
+        """How many changes the read model has yet to hear of."""
+        return len(self.outbox) + sum(bundle.count for bundle in self.bundles)
 
     @property
     def is_over(self) -> bool:
         """Deleted, and nothing left to wait for or to tell."""
-        return self.deleted and not (self.open_runs or self.outbox or self.mail or self.letters)
+        return self.deleted and not (self.open_runs or self.untold or self.mail or self.letters)
 
     @property
     def needs_plan(self) -> bool:
@@ -152,7 +165,6 @@ def begin(
         changed_by=by,
         acknowledgement=acknowledged(definition, None, by, now),
         cursor=now,
-        parenthood=Parenthood(remembered_since=now),
     )
 
 
@@ -201,10 +213,13 @@ def unfinished(state: ScheduleState) -> tuple[Run, ...]:
 
 
 def announced(state: ScheduleState) -> ScheduleState:
-    """Puts the schedule's present view into the outbox, in place of an older one that is still there."""
+    """Puts the schedule's present view into the outbox, in place of an older one that is still there, and packs what
+    has waited there for long."""
     numbered = state.but(seq=state.seq + 1)
     others = tuple(event for event in numbered.outbox if not isinstance(event, ScheduleChanged))
-    return numbered.but(outbox=(*others, ScheduleChanged(schedule=view(numbered))))
+    bundles, rest = outbox.bundled(others)
+    view_now = ScheduleChanged(schedule=view(numbered))
+    return numbered.but(outbox=(*rest, view_now), bundles=(*numbered.bundles, *bundles))
 
 
 def recomputed(state: ScheduleState, now: datetime) -> ScheduleState:

@@ -11,8 +11,9 @@ import tempfile
 from pathlib import Path
 
 
-def make_directory(path: Path) -> None:
-    """Creates `path` and what is missing above it; one that exists is fine."""
+def make_directory(directory: str | Path) -> None:
+    """Creates it and what is missing above it; one that exists is fine."""
+    path = Path(directory)
     try:
         path.mkdir()
     except FileExistsError:
@@ -49,24 +50,24 @@ def replace(path: Path, content: bytes, *, mode: int = 0o644, lasting: bool = Tr
         sync(path.parent)
 
 
-def note(path: Path, text: str) -> None:
+def note(path: str, text: str) -> None:
     """Leaves a few words under a new name, in one step that has no middle. Raises FileExistsError. The caller syncs
     the directory.
 
     The words are the target of a symbolic link that leads nowhere: a file would be created first and filled
     later, and between the two nobody could tell a crash from a writer at work.
     """
-    path.symlink_to(text)
+    os.symlink(text, path)
 
 
-def noted(path: Path) -> str | None:
+def noted(path: str) -> str | None:
     try:
-        return str(path.readlink())
+        return os.readlink(path)
     except FileNotFoundError:
         return None
 
 
-def sync(path: Path) -> None:
+def sync(path: str | Path) -> None:
     """Waits until the content of a file, or the names in a directory, would outlast a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -5,30 +5,30 @@
     iteration-N-sched    an occurrence or a Run now of a schedule; immutable
     iteration-N-hook     a webhook's invocation; immutable
 
-All families draw N from one number space. The boundary that processes and hosts share is the directory
-`runs/.numbers`: whoever creates the entry N there has the number, and no number is given twice, not even after
-its folder was deleted. `runs/.owners` has one entry per run, which names its folder, so asking again answers
-the same folder without a search. A crash between the two leaves a number unused; a crash after leaves a folder
-that the next call completes.
+All families draw N from one number space and are bound through one book (`evidence.book`), so asking again answers
+the same folder without a search. A crash between a number and its owner leaves the number unused; a crash after
+leaves a folder that the next call completes, because all that matters of it is in the book.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import errno
 import os
-import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Literal
 
 from evidence import durable
-
-Family = Literal["manual", "sched", "hook"]
+from evidence.book import SLOT, Book, RunFolder
 
 MARKER = ".schedule-run-id"
 """The file in a run folder that names its owner."""
 
-NAME = re.compile(r"iteration-(?P<number>0|[1-9][0-9]{0,17})(-(?P<family>sched|hook))?")
+OCCUPIED = frozenset({errno.ENOTEMPTY, errno.EEXIST})
+"""How a folder says that it can't be replaced, because there is something in it."""
+
+NOBODY = "unknown"
 
 
 class FolderUnwritable(Exception):
@@ -39,129 +39,182 @@ class FolderUnwritable(Exception):
         self.message = message
 
 
-class RunFolder(NamedTuple):
-    """The name of a run folder, taken apart. Number 0 is the manual slot and belongs to no other family."""
-
-    number: int
-    family: Family
-
-    def __str__(self) -> str:
-        suffix = "" if self.family == "manual" else f"-{self.family}"
-        return f"iteration-{self.number}{suffix}"
-
-    @classmethod
-    def parse(cls, name: str) -> Self | None:
-        """None when `name` is not that of a run folder."""
-        found = NAME.fullmatch(name)
-        if found is None:
-            return None
-        number = int(found["number"])
-        match found["family"]:
-            case None:
-                return cls(number, "manual")
-            case "sched" if number > 0:
-                return cls(number, "sched")
-            case "hook" if number > 0:
-                return cls(number, "hook")
-            case _:
-                return None
-
-
 def run_folder_path(storage: Path, workspace: str, pipeline: str, name: str) -> Path:
     """Where the run folder `name` is. Raises ValueError when that is no run folder or not inside the storage."""
     if RunFolder.parse(name) is None:
         raise ValueError(f"'{name}' is not the name of a run folder")
-    return _runs_directory(storage, workspace, pipeline) / name
+    return Path(runs_directory(storage, workspace, pipeline)) / name
 
 
-def allocate(storage: Path, workspace: str, pipeline: str, family: Literal["sched", "hook"], run_id: str) -> str:
+def allocate(
+    storage: Path,
+    workspace: str,
+    pipeline: str,
+    family: Literal["sched", "hook"],
+    run_id: str,
+    *,
+    lasting: bool = True,
+) -> str:
     """The name of the run's own folder, which exists when this returns. The same run always gets the same
-    folder, whoever asks, however often, and wherever an earlier call broke off. Raises FolderUnwritable."""
+    folder, whoever asks, however often, and wherever an earlier call broke off. With `lasting` no power cut gives it to
+    another run from when this returns; without, that is the caller's to wait for. Raises FolderUnwritable."""
+    with _told_in_a_sentence(storage, workspace, pipeline):
+        runs = runs_directory(storage, workspace, pipeline)
+        book = Book(runs)
+        name = book.owned_by(run_id) or book.give(run_id, family)
+        bind(f"{runs}/{name}", run_id)
+        if lasting:
+            durable.sync(book.directory)
+        return name
+
+
+def take_slot(storage: Path, workspace: str, pipeline: str, run_id: str) -> str:
+    """Gives the manual slot to the run and answers the folder's name: `iteration-0`, or the run's own `iteration-N`
+    when another manual run has had the slot since. Whoever had it before is moved to its own `iteration-N`.
+    Folders of the other families are never touched. The caller sees to it that no manual run is active. Repeating
+    it changes nothing, and completes a call that broke off. Raises FolderUnwritable."""
+    with _told_in_a_sentence(storage, workspace, pipeline):
+        runs = runs_directory(storage, workspace, pipeline)
+        book = Book(runs)
+        home = book.owned_by(run_id) or book.give(run_id, "manual")
+        durable.sync(book.directory)
+        if RunFolder.parse(home) != RunFolder(_number(home), "manual"):
+            raise ValueError(f"the run '{run_id}' owns {home} and is not a manual one")
+        while not (place := _place(runs, home, run_id)):
+            _move_in(runs, home, run_id)
+        durable.sync(runs)
+        return place
+
+
+def place_of(storage: Path, workspace: str, pipeline: str, run_id: str) -> str | None:
+    """The name of the folder in which the run's files are now; None when it has none (any more). Raises OSError, and
+    ValueError for what isn't a path inside the storage."""
+    runs = runs_directory(storage, workspace, pipeline)
+    name = Book(runs).owned_by(run_id)
+    return None if name is None else _place(runs, name, run_id)
+
+
+def runs_directory(storage: Path, workspace: str, pipeline: str, *, tree: str = "runs") -> str:
+    """Where a pipeline's run folders are; `tree` is `runs` or `evaluation/runs`. Raises ValueError when that is not
+    inside the storage."""
+    segments = [workspace, *pipeline.split("/")]
+    if "/" in workspace or any(segment in ("", ".", "..") or "\0" in segment for segment in segments):
+        raise ValueError(f"'{workspace}/{pipeline}' is not a path inside the storage")
+    path = os.fspath(storage)
+    for segment in (*segments, *tree.split("/")):
+        path = f"{path}/{segment}"
+        if os.path.islink(path) and not Path(path).resolve().is_relative_to(storage.resolve()):
+            raise ValueError(f"{path} leads out of the storage")
+    return path
+
+
+def owner_of(folder: str) -> str | None:
+    """The run whose folder it is, by its marker. Raises OSError, but not for a marker that is missing."""
     try:
-        runs = _runs_directory(storage, workspace, pipeline)
-        name = durable.noted(_owner_entry(runs, run_id)) or _own_a_new_one(runs, family, run_id)
-        _bind(runs / name, run_id)
-        # All at the end, so that it is one wait for the disk and not five.
-        for path in (runs / name / MARKER, runs / name, runs, runs / ".numbers", runs / ".owners"):
-            durable.sync(path)
+        with open(f"{folder}/{MARKER}", encoding="utf-8") as file:
+            return file.read() or None
+    except FileNotFoundError:
+        return None
+
+
+def bind(folder: str, run_id: str) -> None:
+    """Makes the folder and its marker, as far as they are missing. Raises OSError, and ValueError when it is another
+    run's."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder)
+    marker = f"{folder}/{MARKER}"
+    try:
+        descriptor = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+    except FileExistsError:
+        owner = owner_of(folder)
+        if owner is None:
+            # Being written this moment, or emptied by a power cut.
+            durable.replace(Path(marker), run_id.encode(), mode=0o444, lasting=False)
+        elif owner != run_id:
+            raise ValueError(f"{os.path.basename(folder)} belongs to the run '{owner}'") from None
+        return
+    with open(descriptor, "wb", buffering=0) as file:
+        file.write(run_id.encode())
+
+
+# The manual slot ------------------------------------------------------------------------------------------
+#
+# A manual run owns a number from the start, and the slot is only where its folder is for a while. So where a
+# folder goes when it leaves the slot is known before anybody moves it, and every step is one rename that fails
+# when somebody else was faster: a folder with a marker in it is never replaced.
+
+
+def _place(runs: str, name: str, run_id: str) -> str | None:
+    """Where the folder that the book calls `name` is."""
+    if os.path.isdir(f"{runs}/{name}"):
+        return name
+    if RunFolder(_number(name), "manual") == RunFolder.parse(name) and owner_of(f"{runs}/{SLOT}") == run_id:
+        return SLOT
+    # It may have left the slot between the two looks.
+    return name if os.path.isdir(f"{runs}/{name}") else None
+
+
+def _move_in(runs: str, home: str, run_id: str) -> None:
+    """One try to make the slot the run's. The folder is made aside with its marker in it, so that nobody ever sees a
+    slot without an owner."""
+    draft = f"{runs}/.{home}"
+    bind(draft, run_id)
+    try:
+        os.rename(draft, f"{runs}/{SLOT}")
+    except FileNotFoundError:
+        return  # somebody else who acts for the same run moved it in
+    except OSError as error:
+        if error.errno not in OCCUPIED:
+            raise
+        _clear_slot(runs)
+
+
+def _clear_slot(runs: str) -> None:
+    occupant = owner_of(f"{runs}/{SLOT}")
+    home = occupant and Book(runs).owned_by(occupant)
+    if not home:
+        # Older than the book, or copied from elsewhere: it gets a number like everybody else.
+        home = str(RunFolder(Book(runs).take_number(occupant or NOBODY), "manual"))
+    evaluations = f"{os.path.dirname(runs)}/evaluation/runs"
+    for tree in (evaluations, runs):
+        _move(tree, SLOT, home)
+    _send_home(runs, home, occupant)
+
+
+def _send_home(runs: str, at: str, expected: str | None) -> None:
+    """Between the look at the slot and the move somebody else may have had the slot in turn, and its folder be moved
+    in place of the one that was meant. Then it goes where it belongs."""
+    owner = owner_of(f"{runs}/{at}")
+    own = Book(runs).owned_by(owner) if owner is not None and owner != expected else None
+    if own is not None and own != at:
+        _move(runs, at, own)
+
+
+def _move(tree: str, name: str, to: str) -> None:
+    """Moves a folder unless it is gone, or its place is taken: then somebody else was faster."""
+    try:
+        os.rename(f"{tree}/{name}", f"{tree}/{to}")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in OCCUPIED:
+            raise
+
+
+def _number(name: str) -> int:
+    folder = RunFolder.parse(name)
+    return folder.number if folder else 0
+
+
+@contextlib.contextmanager
+def _told_in_a_sentence(storage: Path, workspace: str, pipeline: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError) as error:
         raise FolderUnwritable(
             f"No run folder for pipeline '{pipeline}' below {storage / workspace}: {_cause(error)}. "
             "Make the storage writable for the workers and start the run again."
         ) from error
-    return name
-
-
-def _runs_directory(storage: Path, workspace: str, pipeline: str) -> Path:
-    segments = [workspace, *pipeline.split("/")]
-    if "/" in workspace or any(segment in ("", ".", "..") or "\0" in segment for segment in segments):
-        raise ValueError(f"'{workspace}/{pipeline}' is not a path inside the storage")
-    runs = storage.joinpath(*segments, "runs")
-    if not runs.resolve().is_relative_to(storage.resolve()):
-        raise ValueError(f"{runs} leads out of the storage")
-    return runs
-
-
-def _owner_entry(runs: Path, run_id: str) -> Path:
-    return runs / ".owners" / hashlib.sha256(run_id.encode()).hexdigest()
-
-
-def _own_a_new_one(runs: Path, family: Family, run_id: str) -> str:
-    name = str(RunFolder(_take_number(runs, run_id), family))
-    entry = _owner_entry(runs, run_id)
-    durable.make_directory(entry.parent)
-    try:
-        durable.note(entry, name)
-    except FileExistsError:
-        # Somebody else asked for the same run at the same time and was faster. Our number stays unused.
-        return os.readlink(entry)
-    return name
-
-
-def _take_number(runs: Path, run_id: str) -> int:
-    durable.make_directory(runs / ".numbers")
-    number = _last_number(runs) + 1
-    while not _take(runs, number, run_id):
-        number += 1
-    # Only where the next search begins, so a lost or older note costs a few more tries and nothing else.
-    latest = runs / ".numbers" / "latest"
-    draft = latest.with_name(f"latest.{number}")
-    with contextlib.suppress(OSError):
-        draft.symlink_to(str(number))
-        draft.replace(latest)
-    return number
-
-
-def _take(runs: Path, number: int, run_id: str) -> bool:
-    try:
-        durable.note(runs / ".numbers" / str(number), run_id)
-    except FileExistsError:
-        return False
-    # A folder older than this bookkeeping keeps its number to itself.
-    families: tuple[Family, ...] = ("manual", "sched", "hook")
-    return not any(os.path.lexists(runs / str(RunFolder(number, family))) for family in families)
-
-
-def _last_number(runs: Path) -> int:
-    latest = durable.noted(runs / ".numbers" / "latest")
-    if latest is not None and latest.isdecimal():
-        return int(latest)
-    taken = [int(name) for name in os.listdir(runs / ".numbers") if name.isdecimal()]
-    folders = [folder.number for name in os.listdir(runs) if (folder := RunFolder.parse(name))]
-    return max(taken + folders, default=0)
-
-
-def _bind(folder: Path, run_id: str) -> None:
-    folder.mkdir(exist_ok=True)
-    try:
-        owner = (folder / MARKER).read_text()
-    except FileNotFoundError:
-        owner = ""
-    if not owner:
-        # None yet, or one that a power cut emptied.
-        durable.replace(folder / MARKER, run_id.encode(), mode=0o444, lasting=False)
-    elif owner != run_id:
-        raise ValueError(f"{folder.name} belongs to the run '{owner}'")
 
 
 def _cause(error: OSError | ValueError) -> str:

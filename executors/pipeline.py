@@ -86,6 +86,7 @@ class PipelineExecutor:
                 "resolved_parameters": resolved,
             },
             folder_owner=asked.pipeline,
+            run_retention_count=version.definition.run_retention_count,
             body={"version": version.model_dump(mode="json"), "parameters": resolved},
         )
 

@@ -2,7 +2,7 @@
 
     <run folder>/work/                       where programs run; shared by the steps of the run
     <run folder>/steps/<step>/stdout.log     and stderr.log: what the program wrote
-    <run folder>/steps/<step>/identity-1.json   whose step it is, for the program to read
+    <run folder>/steps/<step>/identity-1.json   whose step and logs these are, for the program to read
     <run folder>/steps/<step>/parameters-1.json   the run's parameters, where there are any
     <run folder>/steps/<step>/result-1.json     how it ended
 
@@ -59,7 +59,8 @@ def _command(step: CommandStep, execution: Execution, parameters: Resolved) -> C
     work.mkdir(exist_ok=True)
     directory.mkdir(parents=True, exist_ok=True)
     stdout, stderr = _new_logs(directory)
-    identity = documents.write(folder, execution.identity, "identity", {}, step_id=step.id, lasting=False)
+    logs: dict[str, JsonValue] = {"stdout": stdout.name, "stderr": stderr.name}
+    identity = documents.write(folder, execution.identity, "identity", logs, step_id=step.id, lasting=False)
     return Command(
         argv=step.command,
         environment={**_environment(step, execution, identity), **_parameters(step, execution, parameters)},
@@ -139,7 +140,16 @@ def _write_result(step: CommandStep, execution: Execution, command: Command, end
         "stdout": _log(command.stdout, ended.stdout),
         "stderr": _log(command.stderr, ended.stderr),
     }
-    documents.write(execution.folder, execution.identity, "result", body, step_id=step.id)
+    documents.write(
+        execution.folder,
+        execution.identity,
+        "result",
+        body,
+        step_id=step.id,
+        started_at=ended.started_at,
+        completed_at=ended.ended_at,
+        status=str(body["status"]),
+    )
 
 
 def _log(path: Path, captured: Captured) -> dict[str, JsonValue]:

@@ -18,6 +18,7 @@ from activities.lifeline import LONGEST_SILENCE_SECONDS
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
+from activities.retention import Retention
 from activities.watching import WatchingActivities
 from domain import messages
 from executors.pipeline import PipelineExecutor
@@ -70,6 +71,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         claims=claims,
         storage=settings.storage,
         worker=settings.worker_name,
+        retention=Retention(Queries(database), projector, settings.storage),
         record_timeout_seconds=settings.record_timeout_seconds,
     )
     entities = Worker(
@@ -79,6 +81,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         activities=[
             planning.look_around,
             mirror.project,
+            mirror.project_bundle,
             post.tell_lane,
             post.tell_schedule,
             post.tell_kin,

@@ -55,6 +55,14 @@ class Dispatch:
         self._keep(self._live().but(letters=self._live().letters[len(state.letters) :]))
 
     async def _project(self) -> None:
+        while self._live().bundles:
+            await workflow.execute_local_activity_method(
+                MirrorActivities.project_bundle,
+                self._live().bundles[0],
+                start_to_close_timeout=QUICK,
+                retry_policy=ONCE,
+            )
+            self._keep(self._live().but(bundles=self._live().bundles[1:]))
         events = self._live().outbox
         if not events:
             return

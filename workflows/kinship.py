@@ -10,7 +10,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.kinship import KinshipActivities
-    from domain import schedule_dependent, schedule_kin
+    from domain import schedule_dependent, schedule_due, schedule_kin
     from domain.dependency import Answer
     from domain.schedule_mail import ParentDue
     from domain.schedule_state import ScheduleState
@@ -40,10 +40,12 @@ class Kinship:
     def parent_due(self, due: ParentDue) -> None:
         self._dues.append(due)
 
+    def taken_in(self) -> ScheduleState:
+        """The state after all answers that have come, with the waits that are over ended."""
+        answers, self._answers = tuple(self._answers), []
+        return schedule_kin.heard(self._live(), answers, workflow.now())
+
     async def settle(self) -> None:
-        if self._answers:
-            answers, self._answers = tuple(self._answers), []
-            self._keep(schedule_kin.heard(self._live(), answers, workflow.now()))
         if self._dues:
             await self._follow_parents()
         await self._matching.deliver()
@@ -58,6 +60,9 @@ class Kinship:
             start_to_close_timeout=QUICK,
             summary="end of the date",
         )
+        if found.refusal is not None:
+            self._keep(schedule_due.not_accepted(self._live(), found.refusal, workflow.now()))
+            return
         for due, end in zip(dues, found.ends, strict=True):
             self._keep(schedule_dependent.driven(self._live(), due, workflow.now(), end))
 

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
-from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
+from temporalio.exceptions import ChildWorkflowError, FailureError, WorkflowAlreadyStartedError
 from temporalio.workflow import ChildWorkflowHandle, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
@@ -161,17 +161,28 @@ class LaneWorkflow:
         return end.run
 
     async def _tell_schedules(self) -> None:
-        """Each schedule gets what happened to its runs, in order."""
-        while self._reports:
-            run = self._reports[0].run
-            batch = tuple(change for change in self._reports if change.run.schedule_id == run.schedule_id)
-            await workflow.execute_local_activity_method(
-                PostActivities.tell_schedule,
-                ScheduleLetter(workspace=run.workspace, schedule_id=run.schedule_id, changes=batch),
-                start_to_close_timeout=QUICK,
-                retry_policy=ONCE,
-            )
-            self._reports = [change for change in self._reports if change not in batch]
+        """Each schedule gets what happened to its runs, in order. One that can't be told now keeps no other waiting."""
+        failure: FailureError | None = None
+        tried: set[str] = set()
+        while ahead := [change for change in self._reports if change.run.schedule_id not in tried]:
+            schedule_id = ahead[0].run.schedule_id
+            tried.add(schedule_id)
+            try:
+                await self._tell(schedule_id)
+            except FailureError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+    async def _tell(self, schedule_id: str) -> None:
+        batch = tuple(change for change in self._reports if change.run.schedule_id == schedule_id)
+        await workflow.execute_local_activity_method(
+            PostActivities.tell_schedule,
+            ScheduleLetter(workspace=self._start.workspace, schedule_id=schedule_id, changes=batch),
+            start_to_close_timeout=QUICK,
+            retry_policy=ONCE,
+        )
+        self._reports = [change for change in self._reports if change not in batch]
 
     # Parts -------------------------------------------------------------------------------------------
 

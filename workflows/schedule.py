@@ -9,20 +9,27 @@ from __future__ import annotations
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from activities.planning import PlanningActivities
     from domain import (
         lane,
         messages,
         schedule_acts,
-        schedule_due,
         schedule_kin,
-        schedule_lane,
         schedule_runs,
         schedule_state,
     )
     from domain.dependency import Answer, Question
     from domain.errors import Conflict, NotFound
-    from domain.messages import Act, CreateSchedule, ReviseSchedule, RunNow, RunNowAnswer, ScheduleAnswer, ScheduleInput
+    from domain.messages import (
+        Act,
+        CreateSchedule,
+        DropRun,
+        ReplanAnswer,
+        ReviseSchedule,
+        RunNow,
+        RunNowAnswer,
+        ScheduleAnswer,
+        ScheduleInput,
+    )
     from domain.schedule import ScheduleView
     from domain.schedule_mail import ParentDue, Subscribe
     from domain.schedule_state import ScheduleState
@@ -30,7 +37,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.alarm import Alarm
     from workflows.dispatch import Dispatch
     from workflows.kinship import Kinship
-    from workflows.outlet import QUICK
+    from workflows.passing import Time
     from workflows.refusals import refusals
     from workflows.renewal import history_is_long
     from workflows.shown import Shown
@@ -46,6 +53,7 @@ class ScheduleWorkflow:
         self._alarm = Alarm()
         self._dispatch = Dispatch(lambda: self._live, self._keep)
         self._shown = Shown()
+        self._time = Time(lambda: self._live, lambda state: self._put(schedule_state.announced(state)))
         self._kinship = Kinship(lambda: self._live, self._keep)
 
     @workflow.run
@@ -78,9 +86,8 @@ class ScheduleWorkflow:
                 request.by,
                 workflow.now(),
             )
-            self._put(schedule_state.announced(state))
-        await workflow.wait_condition(lambda: not self._live.needs_plan)
-        return self._answer()
+            return await self._did(state)
+        return await self._answer()
 
     @create.validator
     def _check_create(self, request: CreateSchedule) -> None:
@@ -92,10 +99,7 @@ class ScheduleWorkflow:
     async def revise(self, request: ReviseSchedule) -> ScheduleAnswer:
         before = self._live
         revised = schedule_acts.revise(before, request.definition, request.target, request.by, workflow.now())
-        if revised is not before:
-            self._put(schedule_state.announced(revised))
-        await workflow.wait_condition(lambda: not self._live.needs_plan)
-        return self._answer()
+        return await self._answer() if revised is before else await self._did(revised)
 
     @revise.validator
     def _check_revise(self, request: ReviseSchedule) -> None:
@@ -103,37 +107,36 @@ class ScheduleWorkflow:
             schedule_acts.check_revision(self._require(), request.expected_revision)
 
     @workflow.update(name=messages.PAUSE_UPDATE)
-    def pause(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_acts.pause(self._live, act.by, workflow.now())))
-        return self._answer()
+    async def pause(self, act: Act) -> ScheduleAnswer:
+        return await self._did(schedule_acts.pause(self._live, act.by, workflow.now()))
 
     @workflow.update(name=messages.RESUME_UPDATE)
     async def resume(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_acts.resume(self._live, act.by, workflow.now())))
-        await workflow.wait_condition(lambda: not self._live.needs_plan)
-        return self._answer()
+        return await self._did(schedule_acts.resume(self._live, act.by, workflow.now()))
 
     @workflow.update(name=messages.UNBLOCK_UPDATE)
     async def unblock(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_acts.unblock(self._live, act.by, workflow.now())))
-        await workflow.wait_condition(lambda: not self._live.needs_plan)
-        return self._answer()
+        return await self._did(schedule_acts.unblock(self._live, act.by, workflow.now()))
 
     @workflow.update(name=messages.REPLAN_UPDATE)
-    async def replan(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_acts.replan(self._live, workflow.now()))
-        await workflow.wait_condition(lambda: not self._live.needs_plan)
-        return self._answer()
-
-    @workflow.update(name=messages.WORKSPACE_UPDATE)
-    def set_workspace_active(self, change: messages.SetWorkspaceActive) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_acts.set_workspace_active(self._live, change.active)))
-        return self._answer()
+    async def replan(self, act: Act) -> ReplanAnswer:
+        before = self._live
+        answer = await self._did(schedule_acts.replan(before, workflow.now()))
+        moved = schedule_acts.moved(before, self._live)
+        return ReplanAnswer(schedule=answer.schedule, events=answer.events, moved=moved)
 
     @workflow.update(name=messages.DELETE_UPDATE)
-    def delete(self, act: Act) -> ScheduleAnswer:
-        self._put(schedule_state.announced(schedule_acts.delete(self._live, act.by, workflow.now())))
-        return self._answer()
+    async def delete(self, act: Act) -> ScheduleAnswer:
+        return await self._did(schedule_acts.delete(self._live, act.by, workflow.now()))
+
+    @workflow.update(name=messages.DROP_UPDATE)
+    async def drop(self, drop: DropRun) -> ScheduleAnswer:
+        return await self._did(schedule_acts.drop(self._live, drop.run_id, drop.by, workflow.now()))
+
+    @drop.validator
+    def _check_drop(self, drop: DropRun) -> None:
+        with refusals():
+            schedule_acts.check_drop(self._require(), drop.run_id)
 
     @pause.validator
     @resume.validator
@@ -171,6 +174,11 @@ class ScheduleWorkflow:
         else:
             self._put(schedule_state.announced(schedule_acts.run_now(self._state, request.key, request.by, now)[0]))
 
+    @workflow.signal(name=messages.WORKSPACE_SIGNAL)
+    def set_workspace_active(self, change: messages.SetWorkspaceActive) -> None:
+        if self._state is not None:
+            self._put(schedule_state.announced(schedule_acts.set_workspace_active(self._state, change.active)))
+
     @workflow.signal(name=messages.RUN_REPORT_SIGNAL)
     def run_report(self, report: messages.RunReport) -> None:
         self._put(schedule_state.announced(schedule_runs.run_reported(self._live, report.changes, workflow.now())))
@@ -203,7 +211,8 @@ class ScheduleWorkflow:
         """Decides until nothing is left to decide, and tells the outside what came of it."""
         while True:
             self._changed = False
-            await self._decide()
+            self._hear()
+            await self._time.decide()
             await self._settle_kin()
             self._shown.update(self._live)
             await self._dispatch.deliver()
@@ -212,31 +221,16 @@ class ScheduleWorkflow:
             if not self._changed:
                 return
 
-    async def _decide(self) -> None:
-        now = workflow.now()
-        ticked = schedule_lane.gate_tick(self._live, now)
-        if ticked is not self._live:
-            self._put(schedule_state.announced(ticked))
-        state = self._live
-        request = schedule_due.look_around(state, now)
-        if request is None:
-            backlog = schedule_due.planned_backlog(state, now) if state.fires else None
-            if backlog is not None:
-                self._put(schedule_state.announced(schedule_due.due(state, backlog, now)))
-            return
-        outlook = await workflow.execute_local_activity_method(
-            PlanningActivities.look_around, request, start_to_close_timeout=QUICK, summary="next occurrences"
-        )
-        if schedule_due.look_around(self._live, now) != request:
-            self._changed = True
-            return
-        found = self._live.but(heartbeat_seconds=outlook.heartbeat_seconds)
-        self._put(schedule_state.announced(schedule_due.seen(found, outlook.seen, now)))
+    def _hear(self) -> None:
+        """What parents have said. A wait that is over now does not collide with what falls due at the same moment."""
+        heard = self._kinship.taken_in()
+        if heard is not self._live:
+            self._put(schedule_state.announced(heard))
 
     async def _settle_kin(self) -> None:
         before = self._live
         await self._kinship.settle()
-        if self._live.outbox != before.outbox or self._live.mail != before.mail:
+        if self._live.outbox is not before.outbox or self._live.mail is not before.mail:
             self._put(schedule_state.announced(self._live))
 
     # Parts -------------------------------------------------------------------------------------------
@@ -258,7 +252,12 @@ class ScheduleWorkflow:
             raise NotFound("schedule.not_found", "There is no such schedule.")
         return self._state
 
-    def _answer(self) -> ScheduleAnswer:
+    async def _did(self, state: ScheduleState) -> ScheduleAnswer:
+        self._put(schedule_state.announced(state))
+        return await self._answer()
+
+    async def _answer(self) -> ScheduleAnswer:
+        await workflow.wait_condition(lambda: not self._live.needs_plan)
         return ScheduleAnswer(schedule=schedule_state.view(self._live), events=self._live.outbox)
 
     def _set_alarm(self) -> None:

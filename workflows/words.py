@@ -29,8 +29,10 @@ def schedule_details(state: ScheduleState) -> str:
     if state.last_run is not None:
         last = state.last_run
         lines += ["", f"Latest run: {last.run_id} {_outcome(last.state, last.reason)}, {utc(last.at)}"]
-    if state.outbox:
-        lines += ["", f"{len(state.outbox)} changes wait for the database."]
+    if state.untold:
+        lines += ["", f"{state.untold} changes wait for the database."]
+    if state.is_congested:
+        lines += ["It fires nothing new until they have arrived there; what falls due meanwhile is counted then."]
     return "\n".join(lines)
 
 
@@ -84,5 +86,6 @@ def _outcome(state: str, reason: str | None) -> str:
 
 def _condition(state: ScheduleState) -> str:
     if state.condition is Condition.BLOCKED and state.blocked is not None:
-        return f"**blocked** by run {state.blocked.run_id}: {state.blocked.reason}"
+        said = f": {state.blocked.message}" if state.blocked.message else ""
+        return f"**blocked** ({state.blocked.cause}){said}"
     return state.condition

@@ -25,7 +25,7 @@ from domain.run import (
 )
 from tests.domain.builders import NOON, at, run
 
-ALLOWED = [(state, to) for state, nexts in TRANSITIONS.items() for to in nexts]
+ALLOWED = [(state, to) for state, nexts in TRANSITIONS.items() for to in sorted(nexts)]
 REFUSED = [pair for pair in product(RunState, RunState) if pair not in ALLOWED]
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from evidence.folders import MARKER, Family, FolderUnwritable, RunFolder, allocate, run_folder_path
+from evidence.book import Family, RunFolder
+from evidence.folders import MARKER, FolderUnwritable, allocate, run_folder_path
 
 PROCESSES = 4
 

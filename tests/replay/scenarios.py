@@ -12,7 +12,7 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 
 from domain import ids, messages
-from domain.messages import CancelRun, LaneDrop, LaneRelease, LaneWithdrawal, SetWorkspaceActive
+from domain.messages import Act, CancelRun, LaneDrop, LaneRelease, LaneWithdrawal, SetWorkspaceActive
 from domain.run import Run, RunState
 from domain.schedule import CollisionPolicy
 from tests.replay.stage import Stage
@@ -35,9 +35,9 @@ async def schedule_life(stage: Stage, harness: Harness) -> None:
     await harness.act(schedule, messages.RESUME_UPDATE)
     await harness.revise(schedule, 1, cron="30 2 * * *", timezone="America/New_York")
     await harness.revise(schedule, 2, notes="Only words.")
-    await harness.act(schedule, messages.REPLAN_UPDATE)
+    await harness.handle(schedule).execute_update(messages.REPLAN_UPDATE, Act(by="test"))
     for active in (False, True):
-        await harness.handle(schedule).execute_update(messages.WORKSPACE_UPDATE, SetWorkspaceActive(active=active))
+        await harness.handle(schedule).signal(messages.WORKSPACE_SIGNAL, SetWorkspaceActive(active=active))
     await harness.act(schedule, messages.DELETE_UPDATE)
     await harness.handle(schedule).result()
 
@@ -74,6 +74,25 @@ async def schedule_changes_lane(stage: Stage, harness: Harness) -> None:
     harness.probe.release(held.run_id)
     await harness.final(schedule, 2)
     await harness.act(schedule, messages.DELETE_UPDATE)
+
+
+async def schedule_run_dropped(stage: Stage, harness: Harness) -> None:
+    first, second = await harness.create(script="hold"), await harness.create()
+    held = await harness.run_now(first)
+    await harness.in_state(first, RunState.RUNNING)
+    await harness.run_now(second)
+    waiting = await harness.in_state(second, RunState.WAITING)
+    await harness.drop(waiting)
+    await harness.final(second)
+    harness.probe.release(held.run_id)
+    await harness.final(first)
+
+
+async def schedule_not_accepted(stage: Stage, harness: Harness) -> None:
+    schedule = await harness.create(cron="61 * * * *")
+    await harness.act(schedule, messages.UNBLOCK_UPDATE)
+    await harness.revise(schedule, 1, cron="0 0 1 1 *")
+    await harness.act(schedule, messages.UNBLOCK_UPDATE)
 
 
 async def schedule_renewed(stage: Stage, harness: Harness) -> None:
@@ -235,6 +254,8 @@ TOGETHER: dict[str, Scenario] = {
         schedule_due,
         schedule_blocked,
         schedule_changes_lane,
+        schedule_run_dropped,
+        schedule_not_accepted,
         schedule_renewed,
         schedule_with_kin,
         lane_policies,

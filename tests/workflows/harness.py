@@ -11,7 +11,16 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
 from domain import ids, messages
-from domain.messages import Act, CreateSchedule, ReviseSchedule, RunNow, RunNowAnswer, ScheduleAnswer, ScheduleInput
+from domain.messages import (
+    Act,
+    CreateSchedule,
+    DropRun,
+    ReviseSchedule,
+    RunNow,
+    RunNowAnswer,
+    ScheduleAnswer,
+    ScheduleInput,
+)
 from domain.run import Run, RunState, TrailRow
 from domain.schedule import ScheduleDefinition, ScheduleView
 from readmodel.database import Database
@@ -20,6 +29,8 @@ from tests.waiting import eventually
 from tests.workflows.probe import ProbeExecutor
 
 _ids = itertools.count(1)
+
+LONGEST_STEP = timedelta(days=30)
 
 
 @dataclass
@@ -83,13 +94,21 @@ class Harness:
         )
         return answer.run
 
+    async def drop(self, run: Run) -> ScheduleAnswer:
+        answer: ScheduleAnswer = await self.handle(run.schedule_id).execute_update(
+            messages.DROP_UPDATE, DropRun(run_id=run.run_id, by="test"), result_type=ScheduleAnswer
+        )
+        return answer
+
     async def signal_run_now(self, schedule_id: str, key: str = "k") -> None:
         await self.handle(schedule_id).signal(messages.RUN_NOW_SIGNAL, RunNow(key=key, by="test"))
 
     async def let_pass(self, time: timedelta) -> None:
-        """Only where the server's clock skips."""
+        """Only where the server's clock skips. In steps, for each is one call, and a call may not take for ever."""
         assert self.environment is not None
-        await self.environment.sleep(time)
+        while time > timedelta(0):
+            await self.environment.sleep(min(time, LONGEST_STEP))
+            time -= LONGEST_STEP
 
     async def now(self) -> datetime:
         assert self.environment is not None

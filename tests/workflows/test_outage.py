@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,20 @@ pytestmark = pytest.mark.stack
 
 
 async def test_a_parent_that_can_not_look_back_still_acts(tmp_path: Path, workspace: str) -> None:
-    """The question is about a date before the schedule was there, so its answer has to be read."""
+    """What its own parent drives has no pattern, so the answer to a question has to be read."""
     async with stage(tmp_path) as built:
         harness = built.harness(workspace)
-        parent, child = await harness.create(), await harness.create(lane="b")
+        root = await harness.create()
+        parent = await harness.create(cron=None, after_schedule_ids=(root,))
+        child = await harness.create(lane="b")
         today = datetime.now(UTC)
-        question = Question(dependent_id=child, run_id="a-run-of-the-child", dates=(today.date(),), instant=today)
+        question = Question(
+            dependent_id=child,
+            run_id="a-run-of-the-child",
+            dates=(today.date(),),
+            instant=today,
+            until=today + timedelta(days=1),
+        )
         async with built.without_database():
             await harness.handle(parent).signal(messages.QUESTION_SIGNAL, question)
             await harness.signal_run_now(parent)
