@@ -154,12 +154,25 @@ class _Steps:
         self._started += 1
         self._running.append(one.id)
         self._progress(f"step {one.id} started")
-        failure = await step.run(one, self._execution, self._parameters, self._guardians)
+        failure = await self._attempts(one)
         self._running.remove(one.id)
         self._progress(f"step {one.id} failed: {failure}" if failure else f"step {one.id} succeeded")
         if failure is not None:
             self._failures[one.id] = failure
         return failure is None
+
+    async def _attempts(self, one: CommandStep) -> str | None:
+        """What went wrong with the last attempt. Each attempt has its own logs and its own result."""
+        failure = await step.run(one, self._execution, self._parameters, self._guardians)
+        if one.retry is None:
+            return failure
+        for attempt in range(1, one.retry.attempts):
+            if failure is None:
+                return None
+            self._progress(f"step {one.id} failed and is tried again: {failure}")
+            await asyncio.sleep(one.retry.pause_seconds * 2 ** (attempt - 1))
+            failure = await step.run(one, self._execution, self._parameters, self._guardians)
+        return failure
 
     def outcome(self) -> Outcome:
         if not self._failures:

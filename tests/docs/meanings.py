@@ -33,6 +33,7 @@ FIELDS = {
     "CommandStep.environment": "Variables for the program, besides those below.",
     "CommandStep.needs": "Steps that have to succeed before this one starts.",
     "CommandStep.timeout_seconds": "The step's own timeout, within that of the run.",
+    "CommandStep.retry": "Trying it again when it fails: `{attempts, pause_seconds}`; only where it is idempotent.",
     "WorkerSettings.database_url": "`postgresql+asyncpg://user:password@host/database`.",
     "WorkerSettings.temporal_address": "`host:port` of Temporal's frontend.",
     "WorkerSettings.temporal_namespace": "Where the workflows live.",

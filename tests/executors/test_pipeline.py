@@ -15,7 +15,7 @@ import pytest
 from domain.errors import Invalid
 from domain.identity import RunIdentity
 from domain.parameters import Parameter, ParameterType, Reference
-from domain.pipeline import CommandStep, PipelineDefinition, PipelineVersion
+from domain.pipeline import CommandStep, PipelineDefinition, PipelineVersion, Retry
 from domain.run import Origin, RunState
 from executors import process
 from executors.pipeline import PipelineExecutor, PipelineMissing, PipelineUnreleased
@@ -434,3 +434,37 @@ async def test_a_second_execution_overwrites_nothing(tmp_path: Path) -> None:
         *("stdout.log", "stderr.log", "identity-1.json", "result-1.json"),
         *("stdout-2.log", "stderr-2.log", "identity-2.json", "result-2.json"),
     }
+
+
+AGAIN = Retry(attempts=3, pause_seconds=0)
+
+
+async def test_a_step_that_may_run_twice_is_tried_again_with_logs_of_its_own(tmp_path: Path) -> None:
+    ran = Ran(
+        tmp_path, script("flaky", "echo try; mkdir first 2>/dev/null && exit 1; true", idempotent=True, retry=AGAIN)
+    )
+    assert (await ran.outcome()).state is RunState.SUCCEEDED
+    logs = ran.folder / "steps" / "flaky"
+    assert [(logs / name).read_text() for name in ("stdout.log", "stdout-2.log")] == ["try\n", "try\n"]
+    statuses = [json.loads((logs / f"result-{n}.json").read_text())["body"]["status"] for n in (1, 2)]
+    assert statuses == ["failed", "succeeded"]
+    assert "step flaky failed and is tried again: ended with exit code 1." in ran.progress
+
+
+async def test_a_step_that_keeps_failing_fails_after_its_last_attempt(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, script("broken", "exit 4", idempotent=True, retry=AGAIN))
+    outcome = await ran.outcome()
+    assert (outcome.state, outcome.message) == (RunState.FAILED, "Step 'broken' ended with exit code 4.")
+    assert not (ran.folder / "steps" / "broken" / "stdout-4.log").exists()
+    assert (ran.folder / "steps" / "broken" / "stdout-3.log").exists()
+
+
+async def test_a_step_runs_once_unless_it_says_otherwise(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, script("once", "exit 4", idempotent=True))
+    assert (await ran.outcome()).state is RunState.FAILED
+    assert not (ran.folder / "steps" / "once" / "stdout-2.log").exists()
+
+
+async def test_a_retry_of_what_may_run_only_once_is_refused() -> None:
+    with pytest.raises(Refused, match="does not say that it may run twice"):
+        await executor(script("once", "true", retry=AGAIN)).prepare("acme", PAYLOAD, REFERENCE)
