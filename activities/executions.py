@@ -27,6 +27,7 @@ from domain.events import RunChanged
 from domain.identity import RunIdentity
 from domain.lane import Launch
 from domain.lost_run import Ending
+from domain.parameters import Reference
 from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import documents, endings, folders
@@ -107,7 +108,8 @@ class ExecutionActivities:
             if not await self.workspaces.is_active(order.run.workspace):
                 raise Refused("workspace_inactive", f"The workspace {order.run.workspace} is inactive.")
             executor = self.executors.for_run(order.run.executor)
-            return await executor.prepare(order.run.workspace, order.launch.payload)
+            reference = Reference(at=order.run.reference_time, zone=order.run.reference_zone)
+            return await executor.prepare(order.run.workspace, order.launch.payload, reference)
         except Unavailable as error:
             raise Refused("record_unwritable", error.message) from error
         except Refused:
