@@ -14,7 +14,7 @@ from api.parts import OPERATOR, IdempotencyKey, Key, PartsOf, ScheduleId, Search
 from api.writing import Act
 from domain.errors import Invalid
 from domain.run import Run
-from domain.schedule import Condition, ScheduleDefinition, ScheduleView
+from domain.schedule import Condition, Moved, ScheduleDefinition, ScheduleView
 from domain.values import Value
 from readmodel.paging import LARGEST_PAGE, Page
 
@@ -32,6 +32,12 @@ class ScheduleReplacement(ScheduleDefinition):
 class RunNowRequest(Value):
     key: Key | None = None
     """In place of the header `Idempotency-Key`."""
+
+
+class ReplannedSchedule(ScheduleView):
+    """A schedule with its new plan, and what is now due at another instant than under the old one."""
+
+    moved: tuple[Moved, ...]
 
 
 class ScheduleFilter(Value):
@@ -137,9 +143,12 @@ async def unblock_schedule(
 @router.post("/{schedule_id}/replan")
 async def replan_schedule(
     parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
-) -> ScheduleView:
-    """Computes what comes next anew, after a release of the zone data. Nothing is missed and nothing repeated."""
-    return _tagged(await parts.writer.act(workspace, schedule_id, Act.REPLAN, by=OPERATOR), response)
+) -> ReplannedSchedule:
+    """Computes what comes next anew, after a release of the zone data. Nothing is missed and nothing repeated. `moved`
+    has the next local times that are now due at another instant."""
+    view, moved = await parts.writer.replan(workspace, schedule_id, by=OPERATOR)
+    _tagged(view, response)
+    return ReplannedSchedule(**dict(view), moved=moved)
 
 
 @router.post("/{schedule_id}/run-now", status_code=202, openapi_extra=describe(RunNowRequest, required=False))

@@ -25,12 +25,14 @@ from domain.errors import AlmanacError, Busy
 from domain.ids import schedule_workflow_id
 from domain.messages import (
     CREATE_UPDATE,
+    REPLAN_UPDATE,
     REVISE_UPDATE,
     RUN_NOW_UPDATE,
     SCHEDULE_WORKFLOW,
     TASK_QUEUE,
     Act,
     CreateSchedule,
+    ReplanAnswer,
     ReviseSchedule,
     RunNow,
     RunNowAnswer,
@@ -91,8 +93,11 @@ class ScheduleWorkflows:
         return await self._update(workspace, schedule_id, REVISE_UPDATE, command, ScheduleAnswer)
 
     async def act(self, workspace: str, schedule_id: str, update: str, by: str) -> ScheduleAnswer:
-        """Pause, resume, unblock, delete or replan: `update` is its name on the wire."""
+        """Pause, resume, unblock or delete: `update` is its name on the wire."""
         return await self._update(workspace, schedule_id, update, Act(by=by), ScheduleAnswer)
+
+    async def replan(self, workspace: str, schedule_id: str, by: str) -> ReplanAnswer:
+        return await self._update(workspace, schedule_id, REPLAN_UPDATE, Act(by=by), ReplanAnswer)
 
     async def run_now(self, workspace: str, schedule_id: str, command: RunNow) -> RunNowAnswer:
         """The same key is the same run."""

@@ -33,7 +33,7 @@ from domain.messages import (
 )
 from domain.names import name_key
 from domain.run import Run
-from domain.schedule import ScheduleDefinition, ScheduleView
+from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
@@ -51,7 +51,6 @@ class Act(StrEnum):
     RESUME = RESUME_UPDATE
     UNBLOCK = UNBLOCK_UPDATE
     DELETE = DELETE_UPDATE
-    REPLAN = REPLAN_UPDATE
 
 
 @dataclass(frozen=True)
@@ -105,6 +104,11 @@ class ScheduleWriter:
             await self._target(workspace, blocked.definition)
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
+
+    async def replan(self, workspace: str, schedule_id: str, *, by: str) -> tuple[ScheduleView, tuple[Moved, ...]]:
+        """The schedule as it is then, and which of the local times that come next changed their instant."""
+        answer = await self.workflows.replan(workspace, schedule_id, by)
+        return await self._mirrored(answer.schedule, answer.events, REPLAN_UPDATE, by), answer.moved
 
     async def run_now(self, workspace: str, schedule_id: str, *, by: str, key: str | None) -> Run:
         """The same `key` is the same run."""

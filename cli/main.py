@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, runs, schedules
+from cli import apply, replan, runs, schedules
 from cli.command import UNREACHABLE, USAGE, command, complain
 from cli.occurrences import occurrences
 from cli.up import up
@@ -43,7 +43,7 @@ for name, body in {
     "resume": schedules.resume,
     "unblock": schedules.unblock,
     "delete": schedules.delete,
-    "replan": schedules.replan,
+    "replan": replan.replan,
 }.items():
     command(app, name)(body)  # type: ignore[arg-type]  # each has options of its own
 

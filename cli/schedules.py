@@ -11,7 +11,6 @@ from rich.text import Text
 from cli import tables
 from cli.command import Session, complain
 from cli.find import schedule_meant
-from cli.moments import utc
 from domain.schedule import Condition, ScheduleView
 
 Name = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Its name or its id.")]
@@ -81,30 +80,6 @@ def delete(
     session.show(answer, lambda: Text(f"{view.definition.name} is deleted."))
 
 
-def replan(
-    session: Session,
-    name: Annotated[str | None, typer.Argument(metavar="[SCHEDULE]", help="Its name or id; all without.")] = None,
-) -> None:
-    """Compute what is due anew, after a release of the zone data. Nothing is missed and nothing repeated."""
-    if name is None:
-        before = [ScheduleView.model_validate(item) for item in session.client.pages("/schedules", 1_000_000)]
-    else:
-        before = [schedule_meant(session.client, name)]
-    pairs = [(old, _post(session, old.schedule_id, "replan")) for old in before]
-    session.show(
-        [
-            {
-                "schedule_id": new.schedule_id,
-                "name": new.definition.name,
-                "before": {"next_due_at": _iso(old.next_due_at), "tzdata_version": old.tzdata_version},
-                "after": {"next_due_at": _iso(new.next_due_at), "tzdata_version": new.tzdata_version},
-            }
-            for old, new in pairs
-        ],
-        lambda: Text("\n".join(_replanned(old, new) for old, new in pairs) or "No schedules."),
-    )
-
-
 def _act(session: Session, name: str, act: str) -> None:
     view = _post(session, schedule_meant(session.client, name).schedule_id, act)
     session.show(view.model_dump(mode="json"), lambda: tables.schedules([view], datetime.now(UTC)))
@@ -112,13 +87,3 @@ def _act(session: Session, name: str, act: str) -> None:
 
 def _post(session: Session, schedule_id: str, act: str) -> ScheduleView:
     return ScheduleView.model_validate(session.client.post(f"/schedules/{schedule_id}/{act}"))
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
-
-
-def _replanned(old: ScheduleView, new: ScheduleView) -> str:
-    due = " → ".join(utc(at) if at else "-" for at in dict.fromkeys((old.next_due_at, new.next_due_at)))
-    data = " → ".join(dict.fromkeys((old.tzdata_version or "-", new.tzdata_version or "-")))
-    return f"{new.definition.name}  due {due}  (zone data {data})"

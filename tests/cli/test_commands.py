@@ -142,6 +142,7 @@ async def test_acts_take_a_name_or_an_id(demo: Terminal) -> None:
     assert (await demo("unblock", schedule_id)).code == 0
     (replanned,) = (await demo("replan", "--json")).json
     assert replanned["before"] == replanned["after"]
+    assert (replanned["moved"], replanned["problem"]) == ([], None)
     assert "demo/nightly" in (await demo("replan", "demo/nightly")).out
 
 
