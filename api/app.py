@@ -17,6 +17,7 @@ from api.writing import ScheduleWriter
 from executors.pipeline import PipelineExecutor
 from executors.registry import installed
 from readmodel.database import Database
+from readmodel.dependencies import Dependencies
 from readmodel.names import Names
 from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
@@ -57,5 +58,6 @@ async def _parts(settings: Settings, database: Database) -> Parts:
     queries, pipelines = Queries(database), Pipelines(database)
     workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
     executors = installed([PipelineExecutor(Catalogue(pipelines))])
-    writer = ScheduleWriter(database, queries, Names(database), workflows, executors, settings)
+    names, dependencies = Names(database), Dependencies(database)
+    writer = ScheduleWriter(database, queries, names, dependencies, workflows, executors, settings)
     return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer)

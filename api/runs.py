@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from api.parts import PartsOf, RunId, Search, WorkspaceName
+from api.parts import OPERATOR, PartsOf, RunId, Search, WorkspaceName
 from domain.run import Origin, Run, RunState, TrailRow
 from domain.values import Value
 from readmodel.paging import LARGEST_PAGE, Page
@@ -50,3 +50,10 @@ async def read_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> R
 async def read_trail(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Trail:
     """Everything that happened to a run, in order."""
     return Trail(items=await parts.queries.trail(workspace, run_id))
+
+
+@router.post("/{run_id}/cancel", status_code=202)
+async def cancel_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Run:
+    """Asks for the end of a run and answers it as it still is. What runs is stopped, all its processes with it, and
+    ends `cancelled`; what waits for its lane ends `skipped`. 409 `run.ended` when it has ended before."""
+    return await parts.writer.cancel(workspace, run_id, by=OPERATOR)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -21,17 +21,21 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 
 from api.refusals import refusals
-from domain.errors import AlmanacError, Busy
-from domain.ids import schedule_workflow_id
+from domain.errors import AlmanacError, Busy, NotFound
+from domain.ids import lane_workflow_id, run_workflow_id, schedule_workflow_id
 from domain.messages import (
+    CANCEL_RUN_SIGNAL,
     CREATE_UPDATE,
+    LANE_DROP_SIGNAL,
     REPLAN_UPDATE,
     REVISE_UPDATE,
     RUN_NOW_UPDATE,
     SCHEDULE_WORKFLOW,
     TASK_QUEUE,
     Act,
+    CancelRun,
     CreateSchedule,
+    LaneDrop,
     ReplanAnswer,
     ReviseSchedule,
     RunNow,
@@ -39,6 +43,7 @@ from domain.messages import (
     ScheduleAnswer,
     ScheduleInput,
 )
+from domain.run import Run
 from domain.values import Value
 
 ANSWER_SECONDS = 10.0
@@ -103,6 +108,31 @@ class ScheduleWorkflows:
         """The same key is the same run."""
         update_id = f"{RUN_NOW_UPDATE}-{hashlib.sha256(command.key.encode()).hexdigest()[:32]}"
         return await self._update(workspace, schedule_id, RUN_NOW_UPDATE, command, RunNowAnswer, update_id)
+
+    async def cancel_run(self, run: Run, by: str) -> bool:
+        """Tells whoever holds the run that it is to end. True when its own workflow has heard it; else the lane has
+        in which it may wait, which says nothing about a run that is not there."""
+        handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
+            run_workflow_id(run.workspace, run.run_id)
+        )
+        try:
+            with refusals():
+                await handle.signal(CANCEL_RUN_SIGNAL, CancelRun(by=by), rpc_timeout=timedelta(seconds=ANSWER_SECONDS))
+        except NotFound:
+            await self._drop(run, by)
+            return False
+        return True
+
+    async def _drop(self, run: Run, by: str) -> None:
+        """From the lane of its target or from the schedule's own, in whichever of them it waits."""
+        for lane in (run.target, f"{run.target}#{run.schedule_id}"):
+            handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
+                lane_workflow_id(run.workspace, lane)
+            )
+            with suppress(NotFound), refusals():
+                await handle.signal(
+                    LANE_DROP_SIGNAL, LaneDrop(run_id=run.run_id, by=by), rpc_timeout=timedelta(seconds=ANSWER_SECONDS)
+                )
 
     async def healthy(self) -> bool:
         """Whether Temporal answers now, and knows the namespace."""

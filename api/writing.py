@@ -7,6 +7,7 @@ of the database in between loses nothing.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import secrets
@@ -18,8 +19,8 @@ from enum import StrEnum
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
-from domain import schedule_check
-from domain.errors import AlmanacError, Unavailable
+from domain import graph, schedule_check
+from domain.errors import AlmanacError, Busy, Conflict, Unavailable
 from domain.events import Event
 from domain.messages import (
     DELETE_UPDATE,
@@ -32,16 +33,20 @@ from domain.messages import (
     RunNow,
 )
 from domain.names import name_key
-from domain.run import Run
+from domain.run import Run, RunState
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
+from readmodel.dependencies import Dependencies
 from readmodel.names import Names
 from readmodel.projection import project
 from readmodel.queries import Queries
 
 ID_BYTES = 12
+
+CATCH_SECONDS = 10.0
+CATCH_AGAIN_SECONDS = 0.2
 
 
 class Act(StrEnum):
@@ -61,6 +66,7 @@ class ScheduleWriter:
     database: Database
     queries: Queries
     reservations: Names
+    dependencies: Dependencies
     workflows: ScheduleWorkflows
     executors: Registry
     settings: Settings
@@ -72,9 +78,12 @@ class ScheduleWriter:
         definition, target = await self._checked(workspace, definition, now)
         schedule_id = new_schedule_id(workspace, key)
         command = CreateSchedule(definition=definition, target=target, by=by)
-        async with self._reserved(workspace, definition.name, schedule_id):
+        async with (
+            self._reserved(workspace, definition.name, schedule_id),
+            self._held(workspace, schedule_id, definition),
+        ):
             answer = await self.workflows.create(workspace, schedule_id, command)
-        return await self._mirrored(answer.schedule, answer.events, "create", by)
+            return await self._mirrored(answer.schedule, answer.events, "create", by)
 
     async def replace(
         self,
@@ -90,18 +99,29 @@ class ScheduleWriter:
         before = await self.queries.schedule(workspace, schedule_id)
         definition, target = await self._checked(workspace, definition, now)
         command = ReviseSchedule(definition=definition, target=target, expected_revision=expected_revision, by=by)
-        async with self._reserved(workspace, definition.name, schedule_id):
+        async with (
+            self._reserved(workspace, definition.name, schedule_id),
+            self._held(workspace, schedule_id, definition),
+        ):
             answer = await self.workflows.revise(workspace, schedule_id, command)
-        view = await self._mirrored(answer.schedule, answer.events, "revise", by)
+            view = await self._mirrored(answer.schedule, answer.events, "revise", by)
         if name_key(before.definition.name) != name_key(definition.name):
             await self.reservations.release(workspace, before.definition.name, schedule_id)
         return view
 
     async def act(self, workspace: str, schedule_id: str, act: Act, *, by: str) -> ScheduleView:
-        """An unblock is refused with Invalid while the payload is still not right."""
+        """An unblock is refused with Invalid while the payload is still not right, a deletion with Conflict
+        `schedule.has_dependents` while others wait for the schedule."""
         if act is Act.UNBLOCK:
             blocked = await self.queries.schedule(workspace, schedule_id)
             await self._target(workspace, blocked.definition)
+        if act is Act.DELETE:
+            async with self.dependencies.held(workspace, ()) as kin:
+                graph.check_deletable(schedule_id, kin.edges, kin.names)
+                return await self._act(workspace, schedule_id, act, by)
+        return await self._act(workspace, schedule_id, act, by)
+
+    async def _act(self, workspace: str, schedule_id: str, act: Act, by: str) -> ScheduleView:
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
 
@@ -119,6 +139,35 @@ class ScheduleWriter:
         await self._mirror(workspace, answer.events, "run_now", by, subjects, run.schedule_revision)
         return run
 
+    async def cancel(self, workspace: str, run_id: str, *, by: str) -> Run:
+        """Asks for the run's end and answers the run as it then is. Refused with Conflict `run.ended`, or
+        `run.waits_for_parents` while no lane has it, and with Busy `run.busy`."""
+        run = await self.queries.run(workspace, run_id)
+        if run.is_final:
+            raise Conflict("run.ended", f"The run {run_id} has already ended: it is {run.state}.")
+        if run.state is RunState.WAITING and run.reason in ("dependency", "delay"):
+            raise Conflict(
+                "run.waits_for_parents",
+                f"The run {run_id} waits for its parents' occurrences and can't be cancelled.",
+                hint="Pause its schedule: that ends what waits.",
+            )
+        run = await self._told_to_end(run, by)
+        subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
+        async with self.database.transaction() as connection:
+            await audit.append(connection, by=by, action="run.cancel", workspace=workspace, subjects=subjects)
+        return run
+
+    async def _told_to_end(self, run: Run, by: str) -> Run:
+        """A run on its way from its schedule to its lane, or from there to its workflow, is caught where it arrives."""
+        try:
+            async with asyncio.timeout(CATCH_SECONDS):
+                while not run.is_final and not await self.workflows.cancel_run(run, by):
+                    await asyncio.sleep(CATCH_AGAIN_SECONDS)
+                    run = await self.queries.run(run.workspace, run.run_id)
+        except TimeoutError as error:
+            raise Busy("run.busy", "The run is just changing hands and was not cancelled; try again.") from error
+        return run
+
     async def _checked(
         self, workspace: str, definition: ScheduleDefinition, now: datetime
     ) -> tuple[ScheduleDefinition, str]:
@@ -130,6 +179,17 @@ class ScheduleWriter:
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
         executor = self.executors.for_save(definition.executor)
         return await executor.validate(workspace, definition.payload)
+
+    @asynccontextmanager
+    async def _held(self, workspace: str, schedule_id: str, definition: ScheduleDefinition) -> AsyncIterator[None]:
+        """Keeps the workspace's dependencies as they are until a schedule with parents is mirrored. Raises Invalid
+        where it may not wait for those."""
+        if not definition.parents:
+            yield
+            return
+        async with self.dependencies.held(workspace, definition.parents) as kin:
+            graph.check(schedule_id, definition.parents, kin.edges, kin.names | {schedule_id: definition.name})
+            yield
 
     @asynccontextmanager
     async def _reserved(self, workspace: str, name: str, schedule_id: str) -> AsyncIterator[None]:

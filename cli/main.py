@@ -39,6 +39,7 @@ for name, body in {
     "runs": runs.runs,
     "trail": runs.trail,
     "run-now": runs.run_now,
+    "cancel": runs.cancel,
     "pause": schedules.pause,
     "resume": schedules.resume,
     "unblock": schedules.unblock,

@@ -65,6 +65,19 @@ def run_now(
         raise typer.Exit(REFUSED)
 
 
+def cancel(
+    session: Session,
+    run_id: RunId,
+    *,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
+) -> None:
+    """End a run: what runs is stopped, what waits is dropped."""
+    run = Run.model_validate(session.client.post(f"/runs/{segment(run_id)}/cancel"))
+    if wait:
+        run = _followed(session, run)
+    session.show(run.model_dump(mode="json"), lambda: tables.run(run, datetime.now(UTC)))
+
+
 def _followed(session: Session, run: Run) -> Run:
     """Waits for the run's end and tells each new row of its trail as it comes."""
     told = 0

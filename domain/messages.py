@@ -160,12 +160,20 @@ class RunOrder(Value):
 
     run: Run
     launch: Launch
+    lane: str
+    """The lane that it holds."""
 
 
 class ExecutionStarted(Value):
     """Signal `execution_started` to a run: its RUNNING record is committed."""
 
     run: Run
+
+
+class CancelRun(Value):
+    """Signal `cancel` to a run: a person wants it to end."""
+
+    by: str
 
 
 class ScheduleInput(Value):

@@ -33,6 +33,8 @@ class PipelineDefinition(Value):
     name: Annotated[str, Field(max_length=200)]
     description: str = ""
     steps: Annotated[tuple[CommandStep, ...], Field(min_length=1, max_length=200)]
+    run_retention_count: int | None = Field(default=None, ge=1, le=100_000)
+    """So many ended runs of each family (scheduled, webhook, manual) keep their files; all without it."""
 
     @property
     def body_sha256(self) -> str:

@@ -79,6 +79,7 @@ class PipelineExecutor:
                 "body_sha256": version.body_sha256,
             },
             folder_owner=pipeline,
+            run_retention_count=version.definition.run_retention_count,
             body=version.model_dump(mode="json"),
         )
 

@@ -37,6 +37,8 @@ class Prepared(Value):
     """What readers see of it, such as `{pipeline_id, version, body_sha256}`."""
     folder_owner: str
     """The path below the workspace's storage that the run folder belongs to: the pipeline's name."""
+    run_retention_count: int | None = None
+    """So many ended runs of each family of the folder's owner keep their files; all without it."""
     body: JsonValue
     """What `execute` needs, opaque to everybody else."""
 

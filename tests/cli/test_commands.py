@@ -191,3 +191,15 @@ async def test_a_preview_says_what_the_rule_did(almanac: Terminal) -> None:
     assert "America/New_York" in ended.out
     assert ended.out.splitlines()[2].split()[-1] == "gap"
     assert len((await almanac("preview", "0 9 * * *", "--json", "-n", "7")).json["rows"]) == 7
+
+
+async def test_cancel_ends_what_runs(almanac: Terminal) -> None:
+    await almanac("apply", almanac.write(FILES.replace("[echo, hello]", "[sleep, '600']")))
+    run = (await almanac("run-now", "demo/nightly", "--json")).json
+
+    ended = await almanac("cancel", run["run_id"], "--wait", "--json")
+
+    assert ended.code == 0, ended.err
+    assert (ended.json["state"], ended.json["reason"]) == ("cancelled", "cancelled")
+    again = await almanac("cancel", run["run_id"])
+    assert (again.code, "run.ended" in again.err) == (1, True)

@@ -34,7 +34,7 @@ Script = Callable[[Run], tuple[RunState, timedelta, timedelta | None]]
 
 
 class Post(Protocol):
-    def __call__(self, letter: Letter) -> list[timedelta]:
+    def __call__(self, letter: Letter, /) -> list[timedelta]:
         """When the letter arrives, and when again; never, where it is lost."""
 
 
