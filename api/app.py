@@ -45,6 +45,8 @@ def create(settings: Settings) -> FastAPI:
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        # An address with a slash too many is no address: a redirect would be neither the answer nor a problem.
+        redirect_slashes=False,
         lifespan=lifespan,
     )
     for part in (schedules, runs, run_files, pipeline_runs, pipelines, hooks, places):

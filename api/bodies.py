@@ -91,6 +91,8 @@ async def limited_body(request: Request, limit: int) -> bytes:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
+        # First of all: what can't be stored can't be repeated in an answer either.
+        _check_text(key)
         if key in found:
             raise Invalid("request.key_duplicate", f"The key '{key[:60]}' is there twice in one object.")
         found[key] = value
@@ -113,8 +115,7 @@ def _check_value(value: JsonValue, depth: int) -> None:
             for item in value:
                 _check_value(item, depth - 1)
         case dict():
-            for key, item in value.items():
-                _check_text(key)
+            for item in value.values():
                 _check_value(item, depth - 1)
         case _:
             pass

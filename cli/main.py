@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from cli import apply, evidence, graph, runs, schedules
-from cli.command import UNREACHABLE, USAGE, command, complain
+from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
 from cli.guide import guide
 from cli.occurrences import occurrences
 from cli.up import up
@@ -92,7 +92,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
     try:
         answer: Any = app(list(arguments), prog_name="almanac", standalone_mode=False)
     except TyperException as error:
-        complain(error.format_message())
+        complain_of("--json" in arguments, "cli.usage", error.format_message())
         return error.exit_code
     except typer.Abort:
         complain("Nothing was done.")
