@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, evidence, graph, runs, schedules
+from cli import apply, evidence, graph, replan, runs, schedules
 from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
 from cli.guide import guide
 from cli.occurrences import occurrences
@@ -50,7 +50,7 @@ for name, body in {
     "resume": schedules.resume,
     "unblock": schedules.unblock,
     "delete": schedules.delete,
-    "replan": schedules.replan,
+    "replan": replan.replan,
 }.items():
     command(app, name)(body)  # type: ignore[arg-type]  # each has options of its own
 

@@ -34,15 +34,6 @@ async def test_every_act_is_there_in_the_next_read(desk: Desk) -> None:
         assert (await desk.get(path)).json() == answer.json()
 
 
-async def test_a_replan_answers_the_schedule_and_what_moved(desk: Desk) -> None:
-    path = f"/schedules/{(await desk.created())['schedule_id']}"
-
-    answer = await desk.post(f"{path}/replan")
-
-    assert (answer.status_code, answer.headers["ETag"]) == (200, '"1"')
-    assert answer.json() == (await desk.get(path)).json() | {"moved": []}
-
-
 async def test_the_same_idempotency_key_is_the_same_schedule(desk: Desk) -> None:
     first = await desk.post("/schedules", definition(), Idempotency_Key="k1")
     again = await desk.post("/schedules", definition(), Idempotency_Key="k1")
