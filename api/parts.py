@@ -15,6 +15,7 @@ from api.temporal import ScheduleWorkflows
 from api.writing import ScheduleWriter
 from domain.errors import NotFound
 from readmodel.database import Database
+from readmodel.hooks import Hooks
 from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
 from readmodel.workspaces import Workspaces
@@ -39,6 +40,7 @@ class Parts:
     workflows: ScheduleWorkflows
     writer: ScheduleWriter
     adviser: Adviser
+    hooks: Hooks
 
 
 def _parts(request: Request) -> Parts:

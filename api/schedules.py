@@ -12,7 +12,7 @@ from pydantic import Field
 from api.advising import Advice, SavedSchedule
 from api.bodies import body_as, describe, optional_body_as
 from api.parts import OPERATOR, IdempotencyKey, Key, PartsOf, ScheduleId, Search, WorkspaceName
-from api.writing import Act
+from api.writing import Act, Replanned
 from domain.errors import Invalid
 from domain.run import Run
 from domain.schedule import Condition, ScheduleDefinition, ScheduleView
@@ -151,9 +151,12 @@ async def unblock_schedule(
 @router.post("/{schedule_id}/replan")
 async def replan_schedule(
     parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
-) -> ScheduleView:
-    """Computes what comes next anew, after a release of the zone data. Nothing is missed and nothing repeated."""
-    return _tagged(await parts.writer.act(workspace, schedule_id, Act.REPLAN, by=OPERATOR), response)
+) -> Replanned:
+    """Computes what comes next anew, after a release of the zone data. Nothing is missed and nothing repeated. Answers
+    which local times are due at another instant now."""
+    replanned = await parts.writer.replan(workspace, schedule_id, by=OPERATOR)
+    _tagged(replanned.schedule, response)
+    return replanned
 
 
 @router.post("/{schedule_id}/run-now", status_code=202, openapi_extra=describe(RunNowRequest, required=False))
