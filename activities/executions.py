@@ -35,6 +35,7 @@ from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims, ClaimUnconfirmed
 from readmodel.tables import ExecutionStatus
+from readmodel.workspaces import Workspaces
 
 FOLDER_OWNER = "folder_owner"
 """What a run's frozen part says of where its folder is."""
@@ -68,6 +69,7 @@ class ExecutionActivities:
     client: Client
     executors: Registry
     claims: Claims
+    workspaces: Workspaces
     storage: Path
     worker: str
     retention: Retention
@@ -103,6 +105,8 @@ class ExecutionActivities:
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
         try:
+            if not await self.workspaces.is_active(order.run.workspace):
+                raise Refused("workspace_inactive", f"The workspace {order.run.workspace} is inactive.")
             executor = self.executors.for_run(order.run.executor)
             reference = Reference(at=order.run.reference_time, zone=order.run.reference_zone)
             return await executor.prepare(order.run.workspace, order.launch.payload, reference)

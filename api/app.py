@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from activities.catalogue import Catalogue
 from api import openapi, pipelines, places, problems, runs, schedules
+from api.advising import Adviser
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -60,4 +61,5 @@ async def _parts(settings: Settings, database: Database) -> Parts:
     executors = installed([PipelineExecutor(Catalogue(pipelines))])
     names, dependencies = Names(database), Dependencies(database)
     writer = ScheduleWriter(database, queries, names, dependencies, workflows, executors, settings)
-    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer)
+    adviser = Adviser(database, queries, dependencies)
+    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer, adviser)

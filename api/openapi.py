@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from api.pipelines import ReleaseRequest
+from api.places import WorkspaceChange
 from api.problems import MEDIA_TYPE, Problem
 from api.schedules import RunNowRequest, ScheduleReplacement
 from domain.pipeline import PipelineDefinition
@@ -22,7 +23,15 @@ path of the field at fault, and `hint` says what to do. A write is visible in th
 follow `next_cursor` until it is null. Times are UTC.
 """
 
-BODIES = (ScheduleDefinition, ScheduleReplacement, RunNowRequest, PipelineDefinition, ReleaseRequest, Problem)
+BODIES = (
+    ScheduleDefinition,
+    ScheduleReplacement,
+    RunNowRequest,
+    WorkspaceChange,
+    PipelineDefinition,
+    ReleaseRequest,
+    Problem,
+)
 
 OPEN_TAG = "health"
 

@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Request
 from pydantic import StringConstraints
 
+from api.advising import Adviser
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from api.writing import ScheduleWriter
@@ -37,6 +38,7 @@ class Parts:
     workspaces: Workspaces
     workflows: ScheduleWorkflows
     writer: ScheduleWriter
+    adviser: Adviser
 
 
 def _parts(request: Request) -> Parts:

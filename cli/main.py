@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, runs, schedules
+from cli import apply, graph, runs, schedules
 from cli.command import UNREACHABLE, USAGE, command, complain
 from cli.occurrences import occurrences
 from cli.up import up
@@ -36,6 +36,7 @@ for name, body in {
     "list": schedules.list_schedules,
     "show": schedules.show,
     "preview": schedules.preview,
+    "graph": graph.graph,
     "runs": runs.runs,
     "trail": runs.trail,
     "run-now": runs.run_now,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -12,7 +12,7 @@ from cli import tables
 from cli.command import Session, complain
 from cli.find import schedule_meant
 from cli.moments import utc
-from domain.schedule import Condition, ScheduleView
+from domain.schedule import Condition, Moved, ScheduleView
 
 Name = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Its name or its id.")]
 LIST_LIMIT = 1_000
@@ -36,7 +36,9 @@ def list_schedules(
 def show(session: Session, name: Name) -> None:
     """Show one schedule: policies, what it is doing, the next occurrences."""
     view = schedule_meant(session.client, name)
-    session.show(view.model_dump(mode="json"), lambda: tables.schedule(view, datetime.now(UTC)))
+    warnings = session.client.get(f"/schedules/{view.schedule_id}/advice")["warnings"]
+    body = view.model_dump(mode="json") | {"warnings": warnings}
+    session.show(body, lambda: tables.schedule(view, datetime.now(UTC), warnings))
 
 
 def preview(
@@ -90,7 +92,10 @@ def replan(
         before = [ScheduleView.model_validate(item) for item in session.client.pages("/schedules", 1_000_000)]
     else:
         before = [schedule_meant(session.client, name)]
-    pairs = [(old, _post(session, old.schedule_id, "replan")) for old in before]
+    done = [session.client.post(f"/schedules/{old.schedule_id}/replan") for old in before]
+    replanned = [
+        (old, ScheduleView.model_validate(new["schedule"]), new["moved"]) for old, new in zip(before, done, strict=True)
+    ]
     session.show(
         [
             {
@@ -98,10 +103,11 @@ def replan(
                 "name": new.definition.name,
                 "before": {"next_due_at": _iso(old.next_due_at), "tzdata_version": old.tzdata_version},
                 "after": {"next_due_at": _iso(new.next_due_at), "tzdata_version": new.tzdata_version},
+                "moved": moved,
             }
-            for old, new in pairs
+            for old, new, moved in replanned
         ],
-        lambda: Text("\n".join(_replanned(old, new) for old, new in pairs) or "No schedules."),
+        lambda: Text("\n".join(_replanned(*one) for one in replanned) or "No schedules."),
     )
 
 
@@ -118,7 +124,15 @@ def _iso(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
 
 
-def _replanned(old: ScheduleView, new: ScheduleView) -> str:
+def _replanned(old: ScheduleView, new: ScheduleView, moved: list[dict[str, Any]]) -> str:
     due = " → ".join(utc(at) if at else "-" for at in dict.fromkeys((old.next_due_at, new.next_due_at)))
     data = " → ".join(dict.fromkeys((old.tzdata_version or "-", new.tzdata_version or "-")))
-    return f"{new.definition.name}  due {due}  (zone data {data})"
+    lines = [f"{new.definition.name}  due {due}  (zone data {data})"]
+    lines += [_moved(Moved.model_validate(one), new.definition.timezone) for one in moved]
+    return "\n".join(lines)
+
+
+def _moved(one: Moved, zone: str) -> str:
+    """A local time, and the instant at which it was and is due."""
+    now = utc(one.after) if one.after else "not due any more"
+    return f"  {one.nominal:%Y-%m-%d %H:%M} {zone}: {utc(one.before)} → {now}"

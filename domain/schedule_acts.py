@@ -106,8 +106,11 @@ def set_workspace_active(state: ScheduleState, active: bool) -> ScheduleState:
 
 def replan(state: ScheduleState, now: datetime) -> ScheduleState:
     """The zone data changed: what the old plan has due is dealt with as planned, the rest is planned anew. Local
-    times already dealt with are not repeated, so nothing is missed and nothing runs twice."""
-    backlog = planned_backlog(state, now) if state.fires else None
+    times already dealt with are not repeated, so nothing is missed and nothing runs twice. Where more fell due than
+    the old plan tells, as after an outage, all of it is counted by the new data."""
+    if not state.fires or state.plan is None or not state.plan.planned or state.plan.planned[-1].at <= now:
+        return state.but(plan=None)
+    backlog = planned_backlog(state, now)
     settled = due(state, backlog, now) if backlog else state
     return settled.but(cursor=max(now, settled.cursor), plan=None)
 

@@ -46,6 +46,7 @@ async def test_every_body_is_described(document: dict[str, Any]) -> None:
 
     root = "/api/v1/workspaces/{workspace}"
     assert with_body == {
+        f"put {root}",
         f"post {root}/schedules",
         f"put {root}/schedules/{{schedule_id}}",
         f"post {root}/schedules/{{schedule_id}}/run-now",

@@ -17,6 +17,7 @@ async def test_a_created_schedule_is_there_in_the_next_read(desk: Desk) -> None:
 
     assert created.status_code == 201
     view = created.json()
+    assert view.pop("warnings") == []
     assert created.headers["ETag"] == '"1"'
     assert created.headers["Location"] == f"{desk.root}/schedules/{view['schedule_id']}"
     assert view["definition"]["cron"] == "0 9 1 1 *"
@@ -27,7 +28,7 @@ async def test_a_created_schedule_is_there_in_the_next_read(desk: Desk) -> None:
 
 async def test_every_act_is_there_in_the_next_read(desk: Desk) -> None:
     path = f"/schedules/{(await desk.created())['schedule_id']}"
-    for act, condition in (("pause", "paused"), ("resume", "active"), ("unblock", "active"), ("replan", "active")):
+    for act, condition in (("pause", "paused"), ("resume", "active"), ("unblock", "active")):
         answer = await desk.post(f"{path}/{act}")
         assert (answer.status_code, answer.json()["condition"]) == (200, condition), act
         assert (await desk.get(path)).json() == answer.json()
