@@ -1,7 +1,8 @@
 """Executing one run in a worker's slot: prepare, bind the folder, claim, record RUNNING, execute.
 
 The order is what makes the ends honest: nothing is executed before its RUNNING record is committed, and that
-record is written in the transaction of the one claim that can win.
+record is written in the transaction of the one claim that can win. How the execution ended is written down, in the
+run folder and beside the claim, before it is reported, so that it is known even where the report is lost.
 """
 
 from __future__ import annotations
@@ -18,21 +19,33 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.lifeline import Lifeline
+from activities.retention import Retention
 from domain import ids, messages
 from domain.errors import Unavailable
 from domain.events import RunChanged
 from domain.identity import RunIdentity
 from domain.lane import Launch
+from domain.lost_run import Ending
+from domain.parameters import Reference
 from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
-from evidence import documents, folders
+from evidence import documents, endings, folders
 from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
-from readmodel.claims import Claims
+from readmodel.claims import Claims, ClaimUnconfirmed
+from readmodel.tables import ExecutionStatus
 from readmodel.workspaces import Workspaces
 
+FOLDER_OWNER = "folder_owner"
+"""What a run's frozen part says of where its folder is."""
+
 ANNOUNCED_AFTER_SECONDS = 2.0
-LONGEST_SILENCE_SECONDS = 5
+AGAIN_SECONDS = 1.0
+
+
+RUN_KINDS = {Origin.HOOK: "hook", Origin.MANUAL: "manual"}
+"""Whatever else a run comes from, it is a schedule's."""
 
 
 class ExecuteRun(Value):
@@ -41,9 +54,14 @@ class ExecuteRun(Value):
 
 
 class Executed(Value):
-    """How the run ended. All before its end is already written."""
+    """How the run ended; all before its end is already written. None when this attempt has launched nothing and
+    can't tell whether another has."""
 
-    change: Advanced
+    change: Advanced | None
+
+
+class _Stopped(Exception):
+    """Asked to stop before anything was claimed."""
 
 
 @dataclass(frozen=True)
@@ -54,25 +72,35 @@ class ExecutionActivities:
     workspaces: Workspaces
     storage: Path
     worker: str
+    retention: Retention
     record_timeout_seconds: float = 5.0
 
     @activity.defn(name="almanac.execute_run")
     async def execute_run(self, order: ExecuteRun) -> Executed:
+        async with Lifeline(self.client, order.launch.heartbeat_seconds) as lifeline:
+            return await lifeline.carry(self._run(order, lifeline))
+
+    async def _run(self, order: ExecuteRun, lifeline: Lifeline) -> Executed:
         try:
             prepared = await self._prepare(order)
             folder = await self._bind_folder(order.run, prepared)
-            running = await self._claim(order.run, prepared, folder)
+            if lifeline.stopping:
+                raise _Stopped
+            started = await self._claim(order.run, prepared, folder)
         except Refused as refused:
             refusal = Outcome(state=RunState.NOT_STARTED, reason=refused.reason, message=refused.message)
             return _ended(hand_over(order.run), refusal)
-        if running is None:
-            message = "Its start was claimed before, and that claim's execution did not report here."
-            return _ended(order.run, Outcome(state=RunState.UNKNOWN, reason="start_unconfirmed", message=message))
+        except _Stopped:
+            stopped = _stopped()
+            return _ended(order.run, stopped) if stopped.state is RunState.CANCELLED else Executed(change=None)
+        if started is None:
+            return Executed(change=None)
+        running = started.run
         execution = _execution(running, order.launch, prepared, self.storage)
-        await _record_metadata(execution, started=True)
-        async with self._announced(running):
-            outcome = await self._execute(running, order.launch, execution)
-        await _record_metadata(execution, status=outcome.state)
+        await _record_start(execution)
+        async with self._announced(started):
+            outcome = await self._execute(running, execution, lifeline)
+        await self._write_down(execution, outcome)
         return _ended(running, outcome)
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
@@ -80,7 +108,8 @@ class ExecutionActivities:
             if not await self.workspaces.is_active(order.run.workspace):
                 raise Refused("workspace_inactive", f"The workspace {order.run.workspace} is inactive.")
             executor = self.executors.for_run(order.run.executor)
-            return await executor.prepare(order.run.workspace, order.launch.payload)
+            reference = Reference(at=order.run.reference_time, zone=order.run.reference_zone)
+            return await executor.prepare(order.run.workspace, order.launch.payload, reference)
         except Unavailable as error:
             raise Refused("record_unwritable", error.message) from error
         except Refused:
@@ -91,14 +120,17 @@ class ExecutionActivities:
 
     async def _bind_folder(self, run: Run, prepared: Prepared) -> str:
         family: Literal["sched", "hook"] = "hook" if run.origin is Origin.HOOK else "sched"
+        where = (self.storage, run.workspace, prepared.folder_owner)
+        if prepared.run_retention_count is not None:
+            self.retention.begin(run.workspace, prepared.folder_owner, prepared.run_retention_count)
         try:
-            return await asyncio.to_thread(
-                folders.allocate, self.storage, run.workspace, prepared.folder_owner, family, run.run_id
-            )
+            if run.origin is Origin.MANUAL:
+                return await asyncio.to_thread(folders.take_slot, *where, run.run_id)
+            return await asyncio.to_thread(folders.allocate, *where, family, run.run_id)
         except folders.FolderUnwritable as error:
             raise Refused("folder_unwritable", str(error)) from error
 
-    async def _claim(self, run: Run, prepared: Prepared, folder: str) -> Run | None:
+    async def _claim(self, run: Run, prepared: Prepared, folder: str) -> Advanced | None:
         """The one conditional write, None when somebody else had won it. Its transaction carries the RUNNING record
         too: a claim that can't be committed in time launches nothing."""
         now = datetime.now(UTC)
@@ -111,7 +143,7 @@ class ExecutionActivities:
             data={"worker": self.worker, "run_folder": folder, "execution_id": execution_id},
             execution_id=execution_id,
             run_folder=folder,
-            prepared=prepared.snapshot,
+            prepared={**prepared.snapshot, FOLDER_OWNER: prepared.folder_owner},
         )
         started = advance(claimed.run, RunState.RUNNING, now, kind="started")
         try:
@@ -124,13 +156,38 @@ class ExecutionActivities:
             )
         except Unavailable as error:
             raise Refused("record_unwritable", error.message) from error
-        return started.run if won else None
+        except ClaimUnconfirmed as doubt:
+            await self._give_up_claim(run, execution_id, doubt)
+            return None
+        return started if won else None
+
+    async def _give_up_claim(self, run: Run, execution_id: str, doubt: ClaimUnconfirmed) -> None:
+        """Waits until it is certain what became of a claim that nothing may be launched on any more. Raises Refused
+        where that is known to be nothing; returns when somebody else's claim came first."""
+        message = f"Its RUNNING record was not committed in time, so nothing was launched: {doubt.message}"
+        while True:
+            try:
+                claim = await self.claims.void(run_id=run.run_id, execution_id=execution_id)
+                if claim is None:
+                    raise Refused("record_unwritable", message)
+                if claim.worker != self.worker or claim.status is not ExecutionStatus.CLAIMED:
+                    return
+                await self.claims.finish(
+                    execution_id,
+                    outcome=RunState.NOT_STARTED,
+                    at=datetime.now(UTC),
+                    reason="record_unwritable",
+                    message=message,
+                )
+                raise Refused("record_unwritable", message)
+            except Unavailable:
+                await asyncio.sleep(AGAIN_SECONDS)
 
     @asynccontextmanager
-    async def _announced(self, run: Run) -> AsyncIterator[None]:
-        """Tells the run's workflow that it runs, once it has run for a moment: a herd of short runs need not be
-        announced, and the record is committed anyway."""
-        telling = asyncio.create_task(self._announce(run))
+    async def _announced(self, started: Advanced) -> AsyncIterator[None]:
+        """Tells the run's workflow and its schedule that it runs, once it has run for a moment: a herd of short runs
+        need not be announced, and the record is committed anyway."""
+        telling = asyncio.create_task(self._announce(started))
         try:
             yield
         finally:
@@ -138,76 +195,73 @@ class ExecutionActivities:
             with suppress(asyncio.CancelledError, RPCError):
                 await telling
 
-    async def _announce(self, run: Run) -> None:
+    async def _announce(self, started: Advanced) -> None:
         await asyncio.sleep(ANNOUNCED_AFTER_SECONDS)
-        handle = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
-        await handle.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
+        run = started.run
+        own = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
+        await own.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
+        schedule = self.client.get_workflow_handle(ids.schedule_workflow_id(run.workspace, run.schedule_id))
+        await schedule.signal(messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=(started,)))
 
-    async def _execute(self, run: Run, launch: Launch, execution: Execution) -> Outcome:
+    async def _execute(self, run: Run, execution: Execution, lifeline: Lifeline) -> Outcome:
         executor = self.executors.for_run(run.executor)
-        pulse = Pulse(min(launch.heartbeat_seconds, LONGEST_SILENCE_SECONDS))
-        work = asyncio.create_task(executor.execute(execution, pulse.note))
-        beating = asyncio.create_task(pulse.beat())
+        work = asyncio.create_task(executor.execute(execution, lifeline.progress))
+        await lifeline.watch(work)
         try:
-            return await asyncio.shield(work)
+            return await work
         except asyncio.CancelledError:
-            return await _cut_off(work)
+            return _stopped()
         except Exception as error:
             activity.logger.exception("scheduler.execution_failed_unexpectedly")
             return Outcome(state=RunState.UNKNOWN, reason="start_failed", message=f"Its executor failed: {error}")
-        finally:
-            beating.cancel()
+
+    async def _write_down(self, execution: Execution, outcome: Outcome) -> None:
+        """In two places, each of which may be out of order without changing how the run ended."""
+        at = datetime.now(UTC)
+        ending = Ending(state=outcome.state, reason=outcome.reason, message=outcome.message)
+        try:
+            await asyncio.to_thread(endings.write, execution.folder, execution.identity, ending, at)
+        except (OSError, documents.IdentityContradicted):
+            activity.logger.exception("evidence.metadata_unwritten")
+        try:
+            await self.claims.finish(
+                execution.identity.execution_id,
+                outcome=outcome.state,
+                at=at,
+                reason=outcome.reason,
+                message=outcome.message,
+            )
+        except Unavailable as error:
+            activity.logger.warning("scheduler.end_unrecorded %s", error.message)
 
 
-async def _record_metadata(execution: Execution, *, started: bool = False, status: RunState | None = None) -> None:
+async def _record_start(execution: Execution) -> None:
     """The folder's own account of its run. That it can't be written ends no run: the record in the database tells
     the same."""
     try:
         await asyncio.to_thread(
-            documents.record_metadata,
-            execution.folder,
-            execution.identity,
-            datetime.now(UTC),
-            started=started,
-            status=status,
+            documents.record_metadata, execution.folder, execution.identity, datetime.now(UTC), started=True
         )
     except (OSError, documents.IdentityContradicted):
         activity.logger.exception("evidence.metadata_unwritten")
 
 
-class Pulse:
-    """Says that an execution is alive, with the last line it had for people. A heartbeat also brings a
-    cancellation back, so it comes more often than its loss is counted; a short run needs none."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._line: str | None = None
-
-    def note(self, line: str) -> None:
-        self._line = line
-
-    async def beat(self) -> None:
-        while True:
-            await asyncio.sleep(self._seconds)
-            activity.heartbeat(self._line)
-
-
-async def _cut_off(work: asyncio.Task[Outcome]) -> Outcome:
-    """Stops an execution whose activity was cancelled, and says by whom: a shutdown is not a person's cancel."""
-    work.cancel()
-    with suppress(asyncio.CancelledError):
-        return await work
+def _stopped() -> Outcome:
+    """How an execution ends that was told to stop, and by whom: neither a shutdown nor lost contact is a person's
+    cancel."""
     details = activity.cancellation_details()
+    if details is not None and details.cancel_requested:
+        return Outcome(state=RunState.CANCELLED, reason="cancelled", message="It was cancelled.")
     if details is not None and details.worker_shutdown:
         return Outcome(state=RunState.ABORTED, reason="shutdown", message="Its worker shut down before it had ended.")
-    return Outcome(state=RunState.CANCELLED, reason="cancelled", message="It was cancelled.")
+    return Outcome(state=RunState.ABORTED, message="Its worker had lost contact with the scheduler and stopped it.")
 
 
 def _execution(run: Run, launch: Launch, prepared: Prepared, storage: Path) -> Execution:
     assert run.run_folder is not None
     assert run.execution_id is not None
     identity = RunIdentity(
-        run_kind="hook" if run.origin is Origin.HOOK else "schedule",
+        run_kind=RUN_KINDS.get(run.origin, "schedule"),
         run_id=run.run_id,
         workspace=run.workspace,
         schedule_id=run.schedule_id,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from temporalio import activity
@@ -34,17 +36,25 @@ class WatchingActivities:
     @activity.defn(name="almanac.await_run_end")
     async def await_run_end(self, watch: WatchRun) -> RunEnd:
         handle = self.client.get_workflow_handle(ids.run_workflow_id(watch.workspace, watch.run_id), result_type=Run)
-        beating = asyncio.create_task(_beat())
-        try:
-            return RunEnd(run=await handle.result())
-        except WorkflowFailureError:
-            return RunEnd(run=None)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+        with beating():
+            try:
+                return RunEnd(run=await handle.result())
+            except WorkflowFailureError:
                 return RunEnd(run=None)
-            raise
-        finally:
-            beating.cancel()
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return RunEnd(run=None)
+                raise
+
+
+@contextmanager
+def beating() -> Iterator[None]:
+    """Signs of life meanwhile, one every BEAT_SECONDS."""
+    task = asyncio.create_task(_beat())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 async def _beat() -> None:

@@ -69,7 +69,7 @@ async def _checked(request: Request) -> str:
             f"The body is sent as {media_type or 'nothing in particular'}.",
             hint="Send JSON, with the header 'Content-Type: application/json'.",
         )
-    body = await _limited(request, request.app.state.parts.settings.max_body_bytes)
+    body = await limited_body(request, request.app.state.parts.settings.max_body_bytes)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -78,7 +78,8 @@ async def _checked(request: Request) -> str:
     return text
 
 
-async def _limited(request: Request, limit: int) -> bytes:
+async def limited_body(request: Request, limit: int) -> bytes:
+    """The body as it was sent. Raises TooLarge `request.body_too_large`."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -90,6 +91,8 @@ async def _limited(request: Request, limit: int) -> bytes:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
+        # First of all: what can't be stored can't be repeated in an answer either.
+        _check_text(key)
         if key in found:
             raise Invalid("request.key_duplicate", f"The key '{key[:60]}' is there twice in one object.")
         found[key] = value
@@ -112,8 +115,7 @@ def _check_value(value: JsonValue, depth: int) -> None:
             for item in value:
                 _check_value(item, depth - 1)
         case dict():
-            for key, item in value.items():
-                _check_text(key)
+            for item in value.values():
                 _check_value(item, depth - 1)
         case _:
             pass

@@ -16,7 +16,8 @@ from domain.pipeline import PipelineDefinition
 from domain.schedule import ScheduleDefinition
 
 DESCRIPTION = """\
-Schedules fire pipelines durably. Every request but health carries `Authorization: Bearer <token>`.
+Schedules fire pipelines durably. Every request carries `Authorization: Bearer <token>`, but for those of health and the
+deliveries of webhooks.
 
 Every error is `application/problem+json`: `code` is stable and for programs, `detail` is for people, `field` is the
 path of the field at fault, and `hint` says what to do. A write is visible in the very next read. Lists are pages:
@@ -33,7 +34,7 @@ BODIES = (
     Problem,
 )
 
-OPEN_TAG = "health"
+OPEN_TAGS = {"health", "webhooks"}
 
 
 def install(app: FastAPI) -> None:
@@ -70,5 +71,5 @@ def _complete(operation: dict[str, Any]) -> None:
     operation["responses"].pop("422", None)
     problem = {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}
     operation["responses"]["default"] = {"description": "Refused.", "content": {MEDIA_TYPE: problem}}
-    if OPEN_TAG not in operation.get("tags", ()):
+    if not OPEN_TAGS & set(operation.get("tags", ())):
         operation["security"] = [{"token": []}]

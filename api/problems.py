@@ -14,14 +14,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from domain.errors import AlmanacError, Busy, Unauthenticated, Unavailable
-from domain.reading import refusal
+from domain.errors import AlmanacError, Busy, OutOfRange, Unauthenticated, Unavailable
+from domain.reading import cut, refusal
 from domain.values import Value
 
 log = logging.getLogger("almanac.api")
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
+MOST_TEXT = 1_000
+"""Characters of a sentence or a path in an answer; what is repeated from a request may be as long as its body."""
 
 ROUTING_CODES = {
     404: ("request.path_unknown", "There is nothing at this path."),
@@ -45,7 +47,8 @@ class Problem(Value):
 def problem(error: AlmanacError, headers: dict[str, str] | None = None) -> JSONResponse:
     """The answer that says this refusal."""
     body: dict[str, JsonValue] = dict(error.details) | _members(error.status, error.code, error.message)
-    body |= {key: value for key, value in (("field", error.field), ("hint", error.hint)) if value is not None}
+    named = (("field", error.field), ("hint", error.hint))
+    body |= {key: cut(value, MOST_TEXT) for key, value in named if value is not None}
     return JSONResponse(body, error.status, (headers or {}) | _headers(error), MEDIA_TYPE)
 
 
@@ -90,13 +93,15 @@ def _members(status: int, code: str, detail: str) -> dict[str, JsonValue]:
         "title": HTTPStatus(status).phrase,
         "status": status,
         "code": code,
-        "detail": detail,
+        "detail": cut(detail, MOST_TEXT),
     }
 
 
 def _headers(error: AlmanacError) -> dict[str, str]:
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": 'Bearer realm="almanac"'}
+    if isinstance(error, OutOfRange):
+        return {"Content-Range": f"bytes */{error.details['bytes']}"}
     if isinstance(error, Busy | Unavailable):
         return {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return {}

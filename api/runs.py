@@ -46,14 +46,14 @@ async def read_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> R
     return await parts.queries.run(workspace, run_id)
 
 
-@router.post("/{run_id}/cancel")
-async def cancel_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Run:
-    """Takes a waiting run off the line: it ends `skipped`/`operator`, as soon as its lane has heard. 409
-    `run.not_waiting` where it does not wait."""
-    return await parts.writer.drop(workspace, run_id, by=OPERATOR)
-
-
 @router.get("/{run_id}/trail")
 async def read_trail(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Trail:
     """Everything that happened to a run, in order."""
     return Trail(items=await parts.queries.trail(workspace, run_id))
+
+
+@router.post("/{run_id}/cancel", status_code=202)
+async def cancel_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Run:
+    """Asks for the end of a run and answers it as it still is. What runs is stopped, all its processes with it, and
+    ends `cancelled`; what waits ends `skipped`. 409 `run.ended` when it has ended before."""
+    return await parts.writer.cancel(workspace, run_id, by=OPERATOR)

@@ -22,8 +22,9 @@ from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 
 from api.refusals import refusals
 from domain.errors import AlmanacError, Busy, NotFound
-from domain.ids import schedule_workflow_id
+from domain.ids import run_workflow_id, schedule_workflow_id
 from domain.messages import (
+    CANCEL_RUN_SIGNAL,
     CREATE_UPDATE,
     DROP_UPDATE,
     REPLAN_UPDATE,
@@ -33,6 +34,7 @@ from domain.messages import (
     TASK_QUEUE,
     WORKSPACE_SIGNAL,
     Act,
+    CancelRun,
     CreateSchedule,
     DropRun,
     ReplanAnswer,
@@ -43,6 +45,7 @@ from domain.messages import (
     ScheduleInput,
     SetWorkspaceActive,
 )
+from domain.run import Run
 from domain.values import Value
 
 ANSWER_SECONDS = 10.0
@@ -121,6 +124,18 @@ class ScheduleWorkflows:
         """The same key is the same run."""
         update_id = f"{RUN_NOW_UPDATE}-{hashlib.sha256(command.key.encode()).hexdigest()[:32]}"
         return await self._update(workspace, schedule_id, RUN_NOW_UPDATE, command, RunNowAnswer, update_id)
+
+    async def cancel_run(self, run: Run, by: str) -> bool:
+        """Tells the run's own workflow that it is to end; False where it has none, not yet or no longer."""
+        handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
+            run_workflow_id(run.workspace, run.run_id)
+        )
+        try:
+            with refusals():
+                await handle.signal(CANCEL_RUN_SIGNAL, CancelRun(by=by), rpc_timeout=timedelta(seconds=ANSWER_SECONDS))
+        except NotFound:
+            return False
+        return True
 
     async def healthy(self) -> bool:
         """Whether Temporal answers now, and knows the namespace."""

@@ -12,15 +12,18 @@ import base64
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
-from domain import schedule_check
-from domain.errors import AlmanacError, Conflict, Unavailable
+from domain import graph, schedule_check
+from domain.errors import AlmanacError, Busy, Conflict, NotFound, Unavailable
 from domain.events import Event
 from domain.messages import (
     DELETE_UPDATE,
@@ -33,12 +36,13 @@ from domain.messages import (
     RunNow,
 )
 from domain.names import name_key
-from domain.run import Run, RunState
+from domain.run import Origin, Run, RunState
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.values import Value
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
+from readmodel.dependencies import Dependencies
 from readmodel.names import Names
 from readmodel.paging import LARGEST_PAGE
 from readmodel.projection import project
@@ -46,6 +50,9 @@ from readmodel.queries import Queries
 from readmodel.workspaces import Workspace, Workspaces
 
 ID_BYTES = 12
+
+CATCH_SECONDS = 10.0
+CATCH_AGAIN_SECONDS = 0.2
 
 
 class Act(StrEnum):
@@ -74,6 +81,7 @@ class ScheduleWriter:
     database: Database
     queries: Queries
     reservations: Names
+    dependencies: Dependencies
     workflows: ScheduleWorkflows
     executors: Registry
     settings: Settings
@@ -85,9 +93,12 @@ class ScheduleWriter:
         definition, target = await self._checked(workspace, definition, now)
         schedule_id = new_schedule_id(workspace, key)
         command = CreateSchedule(definition=definition, target=target, by=by)
-        async with self._reserved(workspace, definition.name, schedule_id):
+        async with (
+            self._reserved(workspace, definition.name, schedule_id),
+            self._held(workspace, schedule_id, definition) as connection,
+        ):
             answer = await self.workflows.create(workspace, schedule_id, command)
-        return await self._mirrored(answer.schedule, answer.events, "create", by)
+            return await self._mirrored(answer.schedule, answer.events, "create", by, connection)
 
     async def replace(
         self,
@@ -103,18 +114,27 @@ class ScheduleWriter:
         before = await self.queries.schedule(workspace, schedule_id)
         definition, target = await self._checked(workspace, definition, now)
         command = ReviseSchedule(definition=definition, target=target, expected_revision=expected_revision, by=by)
-        async with self._reserved(workspace, definition.name, schedule_id):
+        async with (
+            self._reserved(workspace, definition.name, schedule_id),
+            self._held(workspace, schedule_id, definition) as connection,
+        ):
             answer = await self.workflows.revise(workspace, schedule_id, command)
-        view = await self._mirrored(answer.schedule, answer.events, "revise", by)
+            view = await self._mirrored(answer.schedule, answer.events, "revise", by, connection)
         if name_key(before.definition.name) != name_key(definition.name):
             await self.reservations.release(workspace, before.definition.name, schedule_id)
         return view
 
     async def act(self, workspace: str, schedule_id: str, act: Act, *, by: str) -> ScheduleView:
-        """An unblock is refused with Invalid while the definition or its payload is still not right."""
+        """An unblock is refused with Invalid while the definition or its payload is still not right, a deletion with
+        Conflict `schedule.has_dependents` while others wait for the schedule."""
         if act is Act.UNBLOCK:
             blocked = await self.queries.schedule(workspace, schedule_id)
             await self._target(workspace, schedule_check.check(blocked.definition))
+        if act is Act.DELETE:
+            async with self.dependencies.held(workspace, ()) as (kin, connection):
+                graph.check_deletable(schedule_id, kin.edges, kin.names)
+                answer = await self.workflows.act(workspace, schedule_id, act.value, by)
+                return await self._mirrored(answer.schedule, answer.events, act.value, by, connection)
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
 
@@ -143,24 +163,56 @@ class ScheduleWriter:
         )
         return Replanned(schedule=view, tzdata_before=before.tzdata_version, moved=answer.moved)
 
-    async def drop(self, workspace: str, run_id: str, *, by: str) -> Run:
-        """Cancels a run that waits; refused with Conflict `run.not_waiting` where it does not, or no longer."""
-        run = await self.queries.run(workspace, run_id)
-        if run.state is not RunState.WAITING:
-            raise Conflict("run.not_waiting", f"The run does not wait; it is {run.state}.", field="run_id")
-        answer = await self.workflows.drop(workspace, run.schedule_id, DropRun(run_id=run_id, by=by))
-        subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
-        await self._mirror(workspace, answer.events, "drop", by, subjects, run.schedule_revision)
-        return await self.queries.run(workspace, run_id)
-
-    async def run_now(self, workspace: str, schedule_id: str, *, by: str, key: str | None) -> Run:
+    async def run_now(
+        self,
+        workspace: str,
+        schedule_id: str,
+        *,
+        by: str,
+        key: str | None,
+        origin: Literal[Origin.RUN_NOW, Origin.HOOK] = Origin.RUN_NOW,
+    ) -> Run:
         """The same `key` is the same run."""
-        command = RunNow(key=key or secrets.token_hex(16), by=by)
+        command = RunNow(key=key or secrets.token_hex(16), by=by, origin=origin)
         answer = await self.workflows.run_now(workspace, schedule_id, command)
         run = answer.run
         subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
-        await self._mirror(workspace, answer.events, "run_now", by, subjects, run.schedule_revision)
+        await self._mirror(workspace, answer.events, origin, by, subjects, run.schedule_revision)
         return run
+
+    async def cancel(self, workspace: str, run_id: str, *, by: str) -> Run:
+        """Asks for the run's end and answers the run as it then is. Refused with Conflict `run.ended`, and with Busy
+        `run.busy`."""
+        run = await self.queries.run(workspace, run_id)
+        if run.is_final:
+            raise Conflict("run.ended", f"The run {run_id} has already ended: it is {run.state}.")
+        await self._told_to_end(run, by)
+        subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
+        async with self.database.transaction() as connection:
+            await audit.append(connection, by=by, action="run.cancel", workspace=workspace, subjects=subjects)
+        return await self.queries.run(workspace, run_id)
+
+    async def _told_to_end(self, run: Run, by: str) -> None:
+        """What waits is taken off its line by the schedule, what has a workflow ends itself. A run on its way from
+        one to the other is caught where it arrives."""
+        try:
+            async with asyncio.timeout(CATCH_SECONDS):
+                while not run.is_final and not await self._caught(run, by):
+                    await asyncio.sleep(CATCH_AGAIN_SECONDS)
+                    run = await self.queries.run(run.workspace, run.run_id)
+        except TimeoutError as error:
+            raise Busy("run.busy", "The run is just changing hands and was not cancelled; try again.") from error
+
+    async def _caught(self, run: Run, by: str) -> bool:
+        if run.state is not RunState.WAITING and await self.workflows.cancel_run(run, by):
+            return True
+        try:
+            answer = await self.workflows.drop(run.workspace, run.schedule_id, DropRun(run_id=run.run_id, by=by))
+        except (Conflict, NotFound):
+            return False
+        async with self.database.transaction() as connection:
+            await project(connection, answer.events)
+        return True
 
     async def _checked(
         self, workspace: str, definition: ScheduleDefinition, now: datetime
@@ -173,6 +225,19 @@ class ScheduleWriter:
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
         executor = self.executors.for_save(definition.executor)
         return await executor.validate(workspace, definition.payload)
+
+    @asynccontextmanager
+    async def _held(
+        self, workspace: str, schedule_id: str, definition: ScheduleDefinition
+    ) -> AsyncIterator[AsyncConnection | None]:
+        """Keeps the workspace's dependencies as they are until a schedule with parents is mirrored, on the connection
+        given. Raises Invalid where it may not wait for those."""
+        if not definition.parents:
+            yield None
+            return
+        async with self.dependencies.held(workspace, definition.parents) as (kin, connection):
+            graph.check(schedule_id, definition, kin.edges, kin.names | {schedule_id: definition.name})
+            yield connection
 
     @asynccontextmanager
     async def _reserved(self, workspace: str, name: str, schedule_id: str) -> AsyncIterator[None]:
@@ -188,9 +253,16 @@ class ScheduleWriter:
             await self.reservations.release(workspace, name, schedule_id)
             raise
 
-    async def _mirrored(self, view: ScheduleView, events: Sequence[Event], action: str, by: str) -> ScheduleView:
+    async def _mirrored(
+        self,
+        view: ScheduleView,
+        events: Sequence[Event],
+        action: str,
+        by: str,
+        connection: AsyncConnection | None = None,
+    ) -> ScheduleView:
         subjects = {"schedule_id": view.schedule_id}
-        await self._mirror(view.workspace, events, action, by, subjects, view.revision)
+        await self._mirror(view.workspace, events, action, by, subjects, view.revision, connection=connection)
         return view
 
     async def _mirror(
@@ -202,11 +274,13 @@ class ScheduleWriter:
         subjects: dict[str, str],
         revision: int,
         counts: Mapping[str, int] | None = None,
+        connection: AsyncConnection | None = None,
     ) -> None:
-        async with self.database.transaction() as connection:
-            await project(connection, events)
+        """On the connection given, else in a transaction of its own."""
+        async with nullcontext(connection) if connection else self.database.transaction() as used:
+            await project(used, events)
             await audit.append(
-                connection,
+                used,
                 by=by,
                 action=f"schedule.{action}",
                 workspace=workspace,

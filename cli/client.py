@@ -11,6 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from cli.connection import Connection
+from domain.values import Value
 
 TIMEOUT_SECONDS = 30.0
 PAGE = 200
@@ -36,12 +37,20 @@ class Unreachable(Exception):
     """No server answered there."""
 
 
+class Items(Value):
+    """A page of a list, as it comes."""
+
+    items: list[Any]
+    next_cursor: str | None
+
+
 class Client:
-    """One workspace of one server. Every call answers the parsed body and raises Refused or Unreachable."""
+    """One workspace of one server. Every call answers the parsed body and raises Refused or Unreachable; an answer that
+    is read as something that it is not raises pydantic's ValidationError."""
 
     def __init__(self, connection: Connection, workspace: str) -> None:
         self._url = connection.url
-        self._workspace = f"/api/v1/workspaces/{quote(workspace, safe='')}"
+        self._workspace = f"/api/v1/workspaces/{_part(workspace)}"
         self._http = httpx.Client(
             base_url=connection.url,
             headers={"Authorization": f"Bearer {connection.token}"},
@@ -76,12 +85,23 @@ class Client:
         """The first `limit` items of a list, page by page."""
         return islice(self._items(path, min(limit, PAGE), query), limit)
 
+    def download(self, path: str) -> Iterator[bytes]:
+        """What a path answers that is no JSON, a piece at a time."""
+        try:
+            with self._http.stream("GET", self._workspace + path) as response:
+                if not response.is_success:
+                    response.read()
+                    _body(response, self._url)
+                yield from response.iter_bytes()
+        except httpx.TransportError as error:
+            raise Unreachable(f"{self._url} broke off: {error}.") from error
+
     def _items(self, path: str, size: int, query: dict[str, object]) -> Iterator[Any]:
         cursor = None
         while True:
-            page = self.get(path, limit=size, cursor=cursor, **query)
-            yield from page["items"]
-            cursor = page["next_cursor"]
+            page = Items.model_validate(self.get(path, limit=size, cursor=cursor, **query))
+            yield from page.items
+            cursor = page.next_cursor
             if cursor is None:
                 return
 
@@ -94,8 +114,13 @@ class Client:
 
 
 def segment(text: str) -> str:
-    """One part of a path; slashes in names are kept, because routes for names take them as they are."""
-    return quote(text, safe="/")
+    """The end of a path that is a name; its slashes are kept, because routes for names take them as they are."""
+    return "/".join(_part(part) for part in text.split("/"))
+
+
+def _part(text: str) -> str:
+    """One part of a path. `.` and `..` would be taken for steps along it, and lead to another address."""
+    return "%2E" * len(text) if text in (".", "..") else quote(text, safe="")
 
 
 def _given(query: dict[str, object]) -> dict[str, Any]:
@@ -109,6 +134,6 @@ def _body(response: httpx.Response, url: str) -> Any:
         raise Unreachable(f"What answers at {url} is no Almanac: status {response.status_code}, no JSON.") from error
     if response.is_success:
         return body
-    if not isinstance(body, dict) or "code" not in body:
+    if not isinstance(body, dict) or not {"code", "status", "detail"} <= body.keys():
         raise Unreachable(f"What answers at {url} is no Almanac: status {response.status_code}.")
     raise Refused(body)

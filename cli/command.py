@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console, RenderableType
 
 from cli.client import Client, Refused, Unreachable
@@ -65,6 +66,11 @@ def console() -> Console:
 def complain(message: str) -> None:
     """One line to stderr."""
     print(" ".join(message.split()), file=sys.stderr)
+
+
+def complain_of(as_json: bool, code: str, line: str) -> None:
+    """The same for what went wrong before or beyond the server, which has a code of its own in JSON."""
+    complain(json.dumps({"code": code, "detail": line}, ensure_ascii=False) if as_json else line)
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Callable[Concatenate[Session, P], None]], None]:
@@ -113,15 +119,16 @@ def _guarded(
         with Client(connection, workspace) as client:
             body(Session(client, as_json))
     except Unconfigured as error:
-        complain(str(error))
+        complain_of(as_json, "cli.unconfigured", str(error))
         raise typer.Exit(USAGE) from error
     except Unreachable as error:
-        _fail(as_json, {"code": "cli.unreachable", "detail": str(error)}, str(error))
+        complain_of(as_json, "cli.unreachable", str(error))
+        raise typer.Exit(UNREACHABLE) from error
+    except ValidationError as error:
+        # Whatever is read from a file has been refused by name before.
+        strange = "What the server answered makes no sense here: it is no Almanac, or of another version."
+        complain_of(as_json, "cli.answer_strange", strange)
         raise typer.Exit(UNREACHABLE) from error
     except Refused as error:
-        _fail(as_json, error.problem, explain(error.problem))
+        complain(json.dumps(error.problem, ensure_ascii=False) if as_json else explain(error.problem))
         raise typer.Exit(UNREACHABLE if error.is_outage else REFUSED) from error
-
-
-def _fail(as_json: bool, problem: dict[str, Any], line: str) -> None:
-    complain(json.dumps(problem, ensure_ascii=False) if as_json else line)

@@ -1,4 +1,4 @@
-"""Finds the schedule that a person means: by id, else by name."""
+"""Finds what a person means: a schedule by its id, else by its name; a run by its id."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from domain.names import name_key
 from domain.schedule import ScheduleView
 
 SCHEDULE_ID = re.compile(r"s[a-z2-7]{12}")
+RUN_ID = re.compile(r"[A-Za-z0-9-]{1,100}")
 MANY = 1_000
 
 
@@ -18,6 +19,20 @@ def schedule_named(client: Client, name: str) -> ScheduleView | None:
         if name_key(found["definition"]["name"]) == name_key(name):
             return ScheduleView.model_validate(found)
     return None
+
+
+def run_meant(run_id: str) -> str:
+    """The id as a part of a path. Raises Refused for what can't be one."""
+    if not RUN_ID.fullmatch(run_id):
+        raise Refused(
+            {
+                "status": 404,
+                "code": "run.not_found",
+                "detail": f"There is no run '{run_id}' in this workspace.",
+                "hint": "'almanac runs' shows their ids.",
+            }
+        )
+    return run_id
 
 
 def schedule_meant(client: Client, name_or_id: str) -> ScheduleView:

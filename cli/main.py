@@ -12,8 +12,9 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, runs, schedules
-from cli.command import UNREACHABLE, USAGE, command, complain
+from cli import apply, evidence, graph, replan, runs, schedules
+from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
+from cli.guide import guide
 from cli.occurrences import occurrences
 from cli.up import up
 from domain.errors import AlmanacError
@@ -30,20 +31,26 @@ app = typer.Typer(
 
 app.command("up")(up)
 app.command("occurrences")(occurrences)
+app.command("guide")(guide)
 
 for name, body in {
     "apply": apply.apply,
     "list": schedules.list_schedules,
     "show": schedules.show,
     "preview": schedules.preview,
+    "graph": graph.graph,
     "runs": runs.runs,
     "trail": runs.trail,
     "run-now": runs.run_now,
+    "files": evidence.files,
+    "evidence": evidence.evidence,
+    "folders": evidence.folders,
+    "cancel": runs.cancel,
     "pause": schedules.pause,
     "resume": schedules.resume,
     "unblock": schedules.unblock,
     "delete": schedules.delete,
-    "replan": schedules.replan,
+    "replan": replan.replan,
 }.items():
     command(app, name)(body)  # type: ignore[arg-type]  # each has options of its own
 
@@ -85,7 +92,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
     try:
         answer: Any = app(list(arguments), prog_name="almanac", standalone_mode=False)
     except TyperException as error:
-        complain(error.format_message())
+        complain_of("--json" in arguments, "cli.usage", error.format_message())
         return error.exit_code
     except typer.Abort:
         complain("Nothing was done.")

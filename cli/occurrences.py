@@ -63,7 +63,7 @@ def _answer(line: str) -> dict[str, Any]:
     if not isinstance(question, dict):
         return _error(None, "batch.not_json", f"The line is a JSON {type(question).__name__}, not an object.")
     name = question.get("id")
-    if not isinstance(name, str | int | None):
+    if isinstance(name, bool) or not isinstance(name, str | int | None):
         return _error(None, "batch.id", "`id` is not text or a whole number.")
     missing = [key for key in _KEYS if key not in question]
     if missing:

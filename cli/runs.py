@@ -11,9 +11,8 @@ import typer
 from rich.text import Text
 
 from cli import tables
-from cli.client import segment
 from cli.command import REFUSED, Session, console
-from cli.find import schedule_meant
+from cli.find import run_meant, schedule_meant
 from cli.moments import local
 from domain.run import FINAL_STATES, Origin, Run, RunState, TrailRow
 
@@ -65,6 +64,19 @@ def run_now(
         raise typer.Exit(REFUSED)
 
 
+def cancel(
+    session: Session,
+    run_id: RunId,
+    *,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
+) -> None:
+    """End a run: what runs is stopped, what waits is dropped."""
+    run = Run.model_validate(session.client.post(f"/runs/{run_meant(run_id)}/cancel"))
+    if wait:
+        run = _followed(session, run)
+    session.show(run.model_dump(mode="json"), lambda: tables.run(run, datetime.now(UTC)))
+
+
 def _followed(session: Session, run: Run) -> Run:
     """Waits for the run's end and tells each new row of its trail as it comes."""
     told = 0
@@ -88,8 +100,8 @@ def _step(row: TrailRow, zone_id: str) -> Text:
 
 
 def _run(session: Session, run_id: str) -> Run:
-    return Run.model_validate(session.client.get(f"/runs/{segment(run_id)}"))
+    return Run.model_validate(session.client.get(f"/runs/{run_meant(run_id)}"))
 
 
 def _trail(session: Session, run_id: str) -> list[TrailRow]:
-    return [TrailRow.model_validate(row) for row in session.client.get(f"/runs/{segment(run_id)}/trail")["items"]]
+    return [TrailRow.model_validate(row) for row in session.client.get(f"/runs/{run_meant(run_id)}/trail")["items"]]

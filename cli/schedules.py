@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -11,8 +11,7 @@ from rich.text import Text
 from cli import tables
 from cli.command import Session, complain
 from cli.find import schedule_meant
-from cli.moments import utc
-from domain.schedule import Condition, Moved, ScheduleView
+from domain.schedule import Condition, ScheduleView
 
 Name = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Its name or its id.")]
 LIST_LIMIT = 1_000
@@ -36,7 +35,9 @@ def list_schedules(
 def show(session: Session, name: Name) -> None:
     """Show one schedule: policies, what it is doing, the next occurrences."""
     view = schedule_meant(session.client, name)
-    session.show(view.model_dump(mode="json"), lambda: tables.schedule(view, datetime.now(UTC)))
+    warnings = session.client.get(f"/schedules/{view.schedule_id}/advice")["warnings"]
+    body = view.model_dump(mode="json") | {"warnings": warnings}
+    session.show(body, lambda: tables.schedule(view, datetime.now(UTC), warnings))
 
 
 def preview(
@@ -81,34 +82,6 @@ def delete(
     session.show(answer, lambda: Text(f"{view.definition.name} is deleted."))
 
 
-def replan(
-    session: Session,
-    name: Annotated[str | None, typer.Argument(metavar="[SCHEDULE]", help="Its name or id; all without.")] = None,
-) -> None:
-    """Compute what is due anew, after a release of the zone data. Nothing is missed and nothing repeated."""
-    if name is None:
-        before = [ScheduleView.model_validate(item) for item in session.client.pages("/schedules", 1_000_000)]
-    else:
-        before = [schedule_meant(session.client, name)]
-    done = [session.client.post(f"/schedules/{old.schedule_id}/replan") for old in before]
-    replanned = [
-        (old, ScheduleView.model_validate(new["schedule"]), new["moved"]) for old, new in zip(before, done, strict=True)
-    ]
-    session.show(
-        [
-            {
-                "schedule_id": new.schedule_id,
-                "name": new.definition.name,
-                "before": {"next_due_at": _iso(old.next_due_at), "tzdata_version": old.tzdata_version},
-                "after": {"next_due_at": _iso(new.next_due_at), "tzdata_version": new.tzdata_version},
-                "moved": moved,
-            }
-            for old, new, moved in replanned
-        ],
-        lambda: Text("\n".join(_replanned(*one) for one in replanned) or "No schedules."),
-    )
-
-
 def _act(session: Session, name: str, act: str) -> None:
     view = _post(session, schedule_meant(session.client, name).schedule_id, act)
     session.show(view.model_dump(mode="json"), lambda: tables.schedules([view], datetime.now(UTC)))
@@ -116,21 +89,3 @@ def _act(session: Session, name: str, act: str) -> None:
 
 def _post(session: Session, schedule_id: str, act: str) -> ScheduleView:
     return ScheduleView.model_validate(session.client.post(f"/schedules/{schedule_id}/{act}"))
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
-
-
-def _replanned(old: ScheduleView, new: ScheduleView, moved: list[dict[str, Any]]) -> str:
-    due = " → ".join(utc(at) if at else "-" for at in dict.fromkeys((old.next_due_at, new.next_due_at)))
-    data = " → ".join(dict.fromkeys((old.tzdata_version or "-", new.tzdata_version or "-")))
-    lines = [f"{new.definition.name}  due {due}  (zone data {data})"]
-    lines += [_moved(Moved.model_validate(one), new.definition.timezone) for one in moved]
-    return "\n".join(lines)
-
-
-def _moved(one: Moved, zone: str) -> str:
-    """A local time, and the instant at which it was and is due."""
-    now = utc(one.after) if one.after else "not due any more"
-    return f"  {one.nominal:%Y-%m-%d %H:%M} {zone}: {utc(one.before)} → {now}"

@@ -15,6 +15,11 @@ from domain.errors import Invalid
 
 Model = TypeVar("Model", bound=BaseModel)
 
+MOST_MISTAKES = 20
+"""More are counted, not told: an answer must not be many times as long as the question."""
+MOST_PATH = 200
+"""Characters of a field's path that are repeated; every field that exists is shorter."""
+
 CODES = {
     "extra_forbidden": "request.field_unknown",
     "missing": "request.field_missing",
@@ -32,17 +37,25 @@ def read(model: type[Model], text: str | bytes) -> Model:
 
 
 def refusal(errors: Sequence[Mapping[str, Any]], *, known: Iterable[str] = (), below: int = 0) -> Invalid:
-    """One refusal for all mistakes pydantic found: the first one's code, field and sentence; all of them as
-    `errors` where there are several. `below` leading parts of each path are not the user's and are cut off."""
-    mistakes = [_mistake(error, tuple(known), below) for error in errors]
+    """One refusal for all mistakes pydantic found: the first one's code, field and sentence; the first 20 as `errors`
+    where there are several, and how many more there are as `errors_left_out`. `below` leading parts of each path are
+    not the user's and are cut off."""
+    mistakes = [_mistake(error, tuple(known), below) for error in errors[:MOST_MISTAKES]]
     first = mistakes[0]
-    details = {"errors": mistakes} if len(mistakes) > 1 else {}
+    details: dict[str, Any] = {"errors": mistakes} if len(mistakes) > 1 else {}
+    if len(errors) > MOST_MISTAKES:
+        details["errors_left_out"] = len(errors) - MOST_MISTAKES
     return Invalid(first["code"], first["message"], field=first["field"], hint=first.get("hint"), **details)
+
+
+def cut(text: str, most: int) -> str:
+    """At most `most` characters of `text`, the last one then an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _mistake(error: Mapping[str, Any], known: tuple[str, ...], below: int) -> dict[str, Any]:
     path = error["loc"][below:]
-    field = ".".join(str(part) for part in path) or None
+    field = cut(".".join(str(part) for part in path), MOST_PATH) or None
     code = _code(error["type"])
     mistake = {"code": code, "field": field, "message": _sentence(code, field, error["msg"])}
     if code == "request.field_unknown":

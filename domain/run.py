@@ -209,6 +209,8 @@ class Run(Value):
     """What was frozen at admission, e.g. `{pipeline_id, version, body_sha256}`."""
     start_by: datetime | None = None
     """When it stops being worth starting."""
+    files_expired_at: datetime | None = None
+    """When the files in its folder were deleted, because newer runs took their place."""
 
     @property
     def is_occurrence(self) -> bool:
@@ -305,6 +307,14 @@ def note(
         data=data or {},
     )
     return Advanced(run=noted, trail=row)
+
+
+def reworded(change: Advanced, message: str) -> Advanced:
+    """The same change, told in other words."""
+    return Advanced(
+        run=change.run.model_copy(update={"message": message}),
+        trail=change.trail.model_copy(update={"message": message}),
+    )
 
 
 def hand_over(run: Run) -> Run:

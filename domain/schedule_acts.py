@@ -186,11 +186,13 @@ def known_request(state: ScheduleState, key: str) -> Run | None:
     return next((run for run in state.requests if run.run_id == run_id), None)
 
 
-def run_now(state: ScheduleState, key: str, by: str, now: datetime) -> tuple[ScheduleState, Run]:
-    """Records a run at a person's or a service's request; its reference time is the request's."""
+def run_now(
+    state: ScheduleState, key: str, by: str, now: datetime, origin: Origin = Origin.RUN_NOW
+) -> tuple[ScheduleState, Run]:
+    """Records a run at the request of a person, a service or a webhook; its reference time is the request's."""
     start_by = now + timedelta(minutes=state.definition.max_start_delay_minutes)
     run_id = ids.run_now_id(state.schedule_id, key)
-    run = new_run(state, run_id, Origin.RUN_NOW, now, reference_time=now, start_by=start_by)
+    run = new_run(state, run_id, origin, now, reference_time=now, start_by=start_by)
     requested = request_lane(state, record(run, by=by), current(state, now), now)
     kept = (*state.requests, run)[-REMEMBERED_REQUESTS:]
     return requested.but(requests=kept), run

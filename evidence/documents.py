@@ -1,8 +1,5 @@
 """The one writer of what a run says about itself. Every document carries the identity of its producer, none is
 ever overwritten: a second result of the same step is `result-2.json` beside `result-1.json`.
-
-`run_metadata.json` is the exception. It is the folder's own description, against which readers hold the
-documents, and is replaced as a whole when the next of its times becomes known.
 """
 
 from __future__ import annotations
@@ -19,26 +16,14 @@ from pydantic import JsonValue
 
 from domain.identity import RunIdentity
 from domain.run import RunState
-from domain.values import Value
-from evidence import durable
+from evidence import durable, index
+from evidence.book import RunFolder
+from evidence.metadata import METADATA as METADATA
+from evidence.metadata import IdentityContradicted as IdentityContradicted
+from evidence.metadata import RunMetadata as RunMetadata
+from evidence.metadata import read_metadata as read_metadata
 
-METADATA = "run_metadata.json"
 KIND = re.compile(r"[a-z][a-z0-9_]*")
-
-
-class IdentityContradicted(Exception):
-    """The folder already belongs to another producer."""
-
-
-class RunMetadata(Value):
-    """Whose folder it is, and what is known of its run. A time once known stays; absent means not yet."""
-
-    identity: RunIdentity
-    created_at: datetime
-    started_at: datetime | None = None
-    completed_at: datetime | None = None
-    status: RunState | None = None
-    """The final state; a late truth may replace `unknown`."""
 
 
 def write(
@@ -84,14 +69,6 @@ def write(
     raise AssertionError("the numbers never end")
 
 
-def read_metadata(folder: Path) -> RunMetadata | None:
-    """None before anything was recorded. Raises OSError, and pydantic's ValidationError for what isn't metadata."""
-    try:
-        return RunMetadata.model_validate_json((folder / METADATA).read_bytes())
-    except FileNotFoundError:
-        return None
-
-
 def record_metadata(
     folder: Path,
     identity: RunIdentity,
@@ -100,8 +77,9 @@ def record_metadata(
     started: bool = False,
     status: RunState | None = None,
 ) -> RunMetadata:
-    """Notes that the run was created (always), started, or ended in `status`, at the instant `at`. Repeating
-    changes nothing. Raises IdentityContradicted when the folder is another run's, and OSError."""
+    """Notes that the run was created (always), started, or ended in `status`, at the instant `at`, in its folder and
+    in the index of its pipeline's runs. Repeating changes nothing. Raises IdentityContradicted when the
+    folder is another run's, and OSError."""
     known = read_metadata(folder)
     if known is None:
         known = RunMetadata(identity=identity, created_at=at)
@@ -116,6 +94,8 @@ def record_metadata(
         changes |= {"completed_at": at, "status": status}
     metadata = known.model_copy(update=changes)
     durable.replace(folder / METADATA, _json(metadata.model_dump(mode="json")))
+    if RunFolder.parse(folder.name):
+        index.record(folder.parent, folder.name, metadata)
     return metadata
 
 

@@ -46,15 +46,25 @@ def run_folder_path(storage: Path, workspace: str, pipeline: str, name: str) -> 
     return Path(runs_directory(storage, workspace, pipeline)) / name
 
 
-def allocate(storage: Path, workspace: str, pipeline: str, family: Literal["sched", "hook"], run_id: str) -> str:
+def allocate(
+    storage: Path,
+    workspace: str,
+    pipeline: str,
+    family: Literal["sched", "hook"],
+    run_id: str,
+    *,
+    lasting: bool = True,
+) -> str:
     """The name of the run's own folder, which exists when this returns. The same run always gets the same
-    folder, whoever asks, however often, and wherever an earlier call broke off. Raises FolderUnwritable."""
+    folder, whoever asks, however often, and wherever an earlier call broke off. With `lasting` no power cut gives it to
+    another run from when this returns; without, that is the caller's to wait for. Raises FolderUnwritable."""
     with _told_in_a_sentence(storage, workspace, pipeline):
         runs = runs_directory(storage, workspace, pipeline)
         book = Book(runs)
         name = book.owned_by(run_id) or book.give(run_id, family)
         bind(f"{runs}/{name}", run_id)
-        durable.sync(book.directory)
+        if lasting:
+            durable.sync(book.directory)
         return name
 
 

@@ -20,9 +20,9 @@ from pydantic import AwareDatetime, ValidationError
 
 from domain.run import Origin, RunState
 from domain.values import Value
-from evidence import documents, durable, folders
+from evidence import durable, folders
 from evidence.book import SLOT, Book, RunFolder
-from evidence.documents import RunMetadata
+from evidence.metadata import RunMetadata, read_metadata
 
 NAME = "run_index.json"
 REVISIONS = ".index"
@@ -93,7 +93,7 @@ def scan(runs: Path) -> tuple[Entry, ...]:
         names = [name for name in os.listdir(runs) if RunFolder.parse(name)]
     except FileNotFoundError:
         return ()
-    return _in_order(entry for name in names if (entry := _described(runs, name)))
+    return in_order(entry for name in names if (entry := _described(runs, name)))
 
 
 def record(runs: Path, name: str, metadata: RunMetadata) -> RunIndex:
@@ -116,7 +116,7 @@ def change(runs: Path, apply: Callable[[dict[str, Entry]], dict[str, Entry]]) ->
     durable.make_directory(runs / REVISIONS)
     while True:
         index = read(runs)
-        entries = _in_order(apply({entry.key: entry for entry in index.runs}).values())
+        entries = in_order(apply({entry.key: entry for entry in index.runs}).values())
         if entries == index.runs and index.revision > 0:
             return index
         changed = RunIndex(revision=index.revision + 1, runs=entries)
@@ -133,7 +133,7 @@ def change(runs: Path, apply: Callable[[dict[str, Entry]], dict[str, Entry]]) ->
 
 def latest(entries: Iterable[Entry]) -> Latest:
     """Expired runs count: that its files are gone makes an older run no later one."""
-    ordered = _in_order(entries)
+    ordered = in_order(entries)
 
     def last(meets: Callable[[Entry], bool]) -> Entry | None:
         return next((entry for entry in reversed(ordered) if meets(entry)), None)
@@ -161,7 +161,7 @@ def entry_of(name: str, metadata: RunMetadata) -> Entry:
 def _described(runs: Path, name: str) -> Entry | None:
     """None for a folder that was given to a run that has not begun."""
     try:
-        metadata = documents.read_metadata(runs / name)
+        metadata = read_metadata(runs / name)
         if metadata is None and folders.owner_of(f"{runs}/{name}") is not None:
             return None
     except (OSError, ValidationError):
@@ -169,9 +169,15 @@ def _described(runs: Path, name: str) -> Entry | None:
     return entry_of(name, metadata) if metadata else Entry(folder=name, kind="unknown_legacy")
 
 
-def _in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    never = datetime.min.replace(tzinfo=UTC)
-    return tuple(sorted(entries, key=lambda entry: (entry.started_at or entry.created_at or never, entry.key)))
+def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """By when they began, the latest last; those whose time is not known come first."""
+    return tuple(sorted(entries, key=position))
+
+
+def position(entry: Entry) -> tuple[datetime, str]:
+    """Where an entry stands among the others."""
+    began = entry.started_at or entry.created_at or datetime.min.replace(tzinfo=UTC)
+    return began.astimezone(UTC), entry.key
 
 
 def _without_the_slot(runs: Path, entries: dict[str, Entry], key: str) -> dict[str, Entry]:
@@ -244,7 +250,7 @@ def _parse(content: bytes) -> RunIndex:
         raise _Damaged from error
     if not isinstance(found, dict) or found.get("version", 1) != 1:
         raise _Damaged
-    return RunIndex(runs=_in_order(_of_version_1(found.get("runs"))))
+    return RunIndex(runs=in_order(_of_version_1(found.get("runs"))))
 
 
 def _of_version_1(runs: object) -> list[Entry]:

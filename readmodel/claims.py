@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from domain.errors import Unavailable
 from domain.events import Event
 from domain.run import RunState
 from domain.values import Value
@@ -20,6 +21,14 @@ from readmodel.database import COMMAND_SECONDS, Database
 from readmodel.projection import project
 from readmodel.tables import ExecutionStatus, executions
 from readmodel.text import storable_text
+
+
+class ClaimUnconfirmed(Exception):
+    """The claim was sent to be committed and no answer came: nobody knows yet whether it was. `message` says why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class ExecutionRecord(Value):
@@ -51,19 +60,29 @@ class Claims:
         """Whether this worker may launch the run, and nobody else ever. With the claim `started` is mirrored, in one
         transaction; when the run is claimed or void already, nothing is written, whoever asks.
 
-        Raises Unavailable `database.unavailable` when that isn't done within `timeout_seconds`. The claim may then
-        have been committed all the same: nothing may be launched, and `void` tells which it was.
+        Raises Unavailable `database.unavailable` when that isn't done within `timeout_seconds` and certainly never
+        will be, and ClaimUnconfirmed when it may have been done all the same: nothing may be launched, and `void`
+        tells which it was.
         """
-        async with self._database.transaction(timeout_seconds) as connection:
-            won = await connection.scalar(
-                insert(executions)
-                .values(execution_id=execution_id, run_id=run_id, worker=worker, status=ExecutionStatus.CLAIMED)
-                .on_conflict_do_nothing()
-                .returning(executions.c.execution_id)
-            )
-            if won is not None:
-                await project(connection, started)
-        return won is not None
+        won = sent = False
+        try:
+            async with self._database.transaction(timeout_seconds) as connection:
+                claimed = (
+                    insert(executions)
+                    .values(execution_id=execution_id, run_id=run_id, worker=worker, status=ExecutionStatus.CLAIMED)
+                    .on_conflict_do_nothing()
+                    .returning(executions.c.execution_id)
+                )
+                won = await connection.scalar(claimed) is not None
+                if won:
+                    await project(connection, started)
+                sent = won
+        except Unavailable as error:
+            # What was never sent to be committed is rolled back, whatever happens to the connection.
+            if sent:
+                raise ClaimUnconfirmed(error.message) from error
+            raise
+        return won
 
     async def void(self, *, run_id: str, execution_id: str) -> ExecutionRecord | None:
         """Makes sure that nobody can claim the run any more, and returns None; or returns the claim that came first.

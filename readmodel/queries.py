@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from domain.errors import NotFound
 from domain.names import name_key
-from domain.run import Origin, Run, RunState, TrailRow
+from domain.run import OPEN_STATES, Origin, Run, RunState, TrailRow
 from domain.schedule import Condition, ScheduleView
 from readmodel.database import Database
 from readmodel.paging import Page, check_limit, invalid_cursor, page_of, position_of
@@ -89,6 +89,22 @@ class Queries:
         """Raises NotFound `run.not_found`."""
         async with self._database.reading() as connection:
             return await _run(connection, workspace, run_id)
+
+    async def runs_with_files(self, workspace: str, run_ids: Collection[str]) -> tuple[Run, ...]:
+        """Those of these runs that there are and whose files have not expired, in no order."""
+        if not run_ids:
+            return ()
+        not_expired = runs.c.record["files_expired_at"].astext.is_(None)
+        asked = select(_RUN).where(runs.c.workspace == workspace, runs.c.run_id.in_(run_ids), not_expired)
+        async with self._database.reading() as connection:
+            return tuple(Run.model_validate_json(record) for record in await connection.scalars(asked))
+
+    async def reviews(self, workspace: str) -> tuple[Run, ...]:
+        """The open runs that review another one, which they name as `evidence_run_id` in what they froze."""
+        names_evidence = runs.c.record["prepared"].has_key("evidence_run_id")
+        asked = select(_RUN).where(runs.c.workspace == workspace, runs.c.state.in_(OPEN_STATES), names_evidence)
+        async with self._database.reading() as connection:
+            return tuple(Run.model_validate_json(record) for record in await connection.scalars(asked))
 
     async def runs(
         self,

@@ -11,11 +11,14 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from temporalio.workflow import SandboxImportNotificationPolicy
 
 from activities.catalogue import Catalogue
-from activities.executions import LONGEST_SILENCE_SECONDS, ExecutionActivities
+from activities.executions import ExecutionActivities
+from activities.inquiry import InquiryActivities
 from activities.kinship import KinshipActivities
+from activities.lifeline import LONGEST_SILENCE_SECONDS
 from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
+from activities.retention import Retention
 from activities.watching import WatchingActivities
 from domain import messages
 from executors.pipeline import PipelineExecutor
@@ -61,13 +64,16 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
     post = PostActivities(client, projector)
     kinship = KinshipActivities(Queries(database))
     watching = WatchingActivities(client)
+    claims = Claims(database)
+    inquiry = InquiryActivities(claims, Queries(database), settings.storage)
     executions = ExecutionActivities(
         client=client,
         executors=executors,
-        claims=Claims(database),
+        claims=claims,
         workspaces=Workspaces(database),
         storage=settings.storage,
         worker=settings.worker_name,
+        retention=Retention(Queries(database), projector, settings.storage),
         record_timeout_seconds=settings.record_timeout_seconds,
     )
     entities = Worker(
@@ -84,6 +90,8 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
             kinship.match_occurrences,
             kinship.wait_ends,
             watching.await_run_end,
+            inquiry.inquire,
+            inquiry.await_late_truth,
         ],
         workflow_runner=runner(),
         max_cached_workflows=settings.max_cached_workflows,

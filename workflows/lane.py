@@ -136,7 +136,7 @@ class LaneWorkflow:
         try:
             child = await workflow.start_child_workflow(
                 RunWorkflow.run,
-                RunOrder(run=run, launch=entry.launch),
+                RunOrder(run=run, launch=entry.launch, lane=self._start.lane_key),
                 id=ids.run_workflow_id(run.workspace, run.run_id),
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                 parent_close_policy=ParentClosePolicy.ABANDON,
@@ -198,7 +198,8 @@ class LaneWorkflow:
 
 
 async def _result(child: ChildWorkflowHandle[RunWorkflow, Run]) -> Run | None:
+    """Shielded: to stop waiting for a run must not cancel it."""
     try:
-        return await child
+        return await asyncio.shield(child)
     except ChildWorkflowError:
         return None

@@ -36,6 +36,7 @@ JSON = {"Content-Type": "application/json"}
         (r'{"a": "\u0000"}', "request.text_unstorable"),
         (r'{"\u0000": 1}', "request.text_unstorable"),
         (r'["\ud800"]', "request.text_unstorable"),
+        (r'{"\ud800": 1, "\ud800": 2}', "request.text_unstorable"),
         ("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2), "request.too_deep"),
         ("[" * 100_000, "request.too_deep"),
         ('{"a":' * 100_000, "request.too_deep"),
@@ -103,6 +104,7 @@ def test_a_field_that_is_nearly_right_is_suggested() -> None:
         (b"[]", JSON, 400, "request.field_type"),
         (b"null", JSON, 400, "request.field_type"),
         (b'{"name": "a", "name": "b"}', JSON, 400, "request.key_duplicate"),
+        (rb'{"\ud800": 1, "\ud800": 2}', JSON, 400, "request.text_unstorable"),
         (b"[" * 50_000, JSON, 400, "request.too_deep"),
         (b" " * 100_001, JSON, 413, "request.body_too_large"),
     ],
@@ -114,6 +116,35 @@ async def test_a_body_that_is_none_is_a_problem(
 
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
     assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(
+    "body",
+    [
+        {f"field{number}": 1 for number in range(5_000)},
+        {"k" * 90_000: 1},
+        definition(name="n" * 90_000),
+        definition(cron="*" * 90_000),
+        definition(timezone="Europe/" + "z" * 90_000),
+        definition(executor="e" * 90_000),
+        definition(payload={"pipeline": "p" * 90_000, "version": "current"}),
+        definition(payload={"pipeline": "a", "x" * 90_000: 1}),
+    ],
+)
+async def test_an_answer_is_not_as_long_as_what_it_refuses(desk: Desk, body: dict[str, object]) -> None:
+    answer = await desk.post("/schedules", body)
+
+    assert answer.status_code == 400
+    assert len(answer.content) < 10_000
+
+
+def test_mistakes_are_counted_that_are_too_many_to_tell() -> None:
+    with pytest.raises(Invalid) as refused:
+        read(ScheduleDefinition, json.dumps(definition() | {f"field{number}": 1 for number in range(100)}))
+
+    assert len(refused.value.details["errors"]) == 20
+    assert refused.value.details["errors_left_out"] == 80
 
 
 @pytest.mark.stack
@@ -137,6 +168,7 @@ async def test_paths_and_methods_that_are_none_are_problems(desk: Desk) -> None:
     for method, path, status, code in (
         ("GET", "/nowhere", 404, "request.path_unknown"),
         ("GET", "/api/v2/preview", 404, "request.path_unknown"),
+        ("GET", f"{desk.root}/schedules/", 404, "request.path_unknown"),
         ("PATCH", f"{desk.root}/schedules", 405, "request.method_not_allowed"),
         ("DELETE", f"{desk.root}/runs/x", 405, "request.method_not_allowed"),
     ):

@@ -34,14 +34,14 @@ async def test_a_waiting_run_is_cancelled_and_the_one_that_runs_is_not(desk: Des
     await in_state(desk, holder["run_id"], "running")
     waiting = (await desk.post(f"/schedules/{second['schedule_id']}/run-now")).json()
     await in_state(desk, waiting["run_id"], "waiting")
-    assert (await desk.post(f"/runs/{waiting['run_id']}/cancel")).status_code == 200
+    assert (await desk.post(f"/runs/{waiting['run_id']}/cancel")).status_code == 202
     dropped = await desk.ended(waiting["run_id"])
     assert (dropped["state"], dropped["reason"]) == ("skipped", "operator")
     assert "operator" in dropped["message"]
     (tmp_path / "go").touch()
     assert (await desk.ended(holder["run_id"]))["state"] == "succeeded"
     again = await desk.post(f"/runs/{waiting['run_id']}/cancel")
-    assert (again.status_code, again.json()["code"]) == (409, "run.not_waiting")
+    assert (again.status_code, again.json()["code"]) == (409, "run.ended")
 
 
 async def test_an_inactive_workspace_starts_nothing_and_forgets_nothing(desk: Desk) -> None:
@@ -98,3 +98,4 @@ async def test_a_replan_says_what_moved(desk: Desk) -> None:
     replanned = answer.json()
     assert (answer.status_code, replanned["moved"]) == (200, [])
     assert replanned["schedule"]["tzdata_version"] == replanned["tzdata_before"]
+    assert answer.headers["ETag"] == '"1"'

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api.desk import Desk
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -110,3 +111,42 @@ async def test_a_run_of_another_workspace_is_not_found(desk: Desk, schedule: str
 
     for path in (f"/runs/{run_id}", f"/runs/{run_id}/trail"):
         assert (await other.get(path)).json()["code"] == "run.not_found"
+
+
+async def test_a_run_is_cancelled_and_its_program_with_it(desk: Desk) -> None:
+    await desk.release("slow", ["sleep", "600"])
+    slow = await desk.created(payload={"pipeline": "slow", "version": "current"})
+    run = (await desk.post(f"/schedules/{slow['schedule_id']}/run-now")).json()
+
+    accepted = await desk.post(f"/runs/{run['run_id']}/cancel")
+
+    assert (accepted.status_code, accepted.json()["run_id"]) == (202, run["run_id"])
+    ended = await desk.ended(run["run_id"])
+    assert (ended["state"], ended["reason"], ended["message"]) == ("cancelled", "cancelled", "operator cancelled it.")
+    again = await desk.post(f"/runs/{run['run_id']}/cancel")
+    assert (again.status_code, again.json()["code"]) == (409, "run.ended")
+
+
+async def test_a_run_that_waits_for_its_lane_is_dropped(desk: Desk) -> None:
+    await desk.release("slow", ["sleep", "600"])
+    payload = {"pipeline": "slow", "version": "current"}
+    held, waits = [(await desk.created(name=name, payload=payload))["schedule_id"] for name in ("held", "waits")]
+    holder = (await desk.post(f"/schedules/{held}/run-now")).json()["run_id"]
+    waiting = (await desk.post(f"/schedules/{waits}/run-now")).json()["run_id"]
+
+    async def is_waiting() -> bool:
+        return bool((await desk.get(f"/runs/{waiting}")).json()["state"] == "waiting")
+
+    await eventually(is_waiting, what="the second run to wait")
+    assert (await desk.post(f"/runs/{waiting}/cancel")).status_code == 202
+    dropped = await desk.ended(waiting)
+    assert (dropped["state"], dropped["reason"]) == ("skipped", "operator")
+    assert (await desk.get(f"/runs/{holder}")).json()["state"] in ("queued", "starting", "running")
+    await desk.post(f"/runs/{holder}/cancel")
+    await desk.ended(holder)
+
+
+async def test_a_run_that_is_not_there_cannot_be_cancelled(desk: Desk) -> None:
+    answer = await desk.post("/runs/s1-now-0/cancel")
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "run.not_found")

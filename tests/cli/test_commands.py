@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -142,6 +143,7 @@ async def test_acts_take_a_name_or_an_id(demo: Terminal) -> None:
     assert (await demo("unblock", schedule_id)).code == 0
     (replanned,) = (await demo("replan", "--json")).json
     assert replanned["before"] == replanned["after"]
+    assert (replanned["moved"], replanned["problem"]) == ([], None)
     assert "demo/nightly" in (await demo("replan", "demo/nightly")).out
 
 
@@ -190,3 +192,30 @@ async def test_a_preview_says_what_the_rule_did(almanac: Terminal) -> None:
     assert "America/New_York" in ended.out
     assert ended.out.splitlines()[2].split()[-1] == "gap"
     assert len((await almanac("preview", "0 9 * * *", "--json", "-n", "7")).json["rows"]) == 7
+
+
+async def test_cancel_ends_what_runs(almanac: Terminal) -> None:
+    await almanac("apply", almanac.write(FILES.replace("[echo, hello]", "[sleep, '600']")))
+    run = (await almanac("run-now", "demo/nightly", "--json")).json
+
+    ended = await almanac("cancel", run["run_id"], "--wait", "--json")
+
+    assert ended.code == 0, ended.err
+    assert (ended.json["state"], ended.json["reason"]) == ("cancelled", "cancelled")
+    again = await almanac("cancel", run["run_id"])
+    assert (again.code, "run.ended" in again.err) == (1, True)
+
+
+@pytest.mark.parametrize("run_id", ["", "..", "../schedules", "a/b", "a?b", "ä"])
+async def test_what_is_no_id_of_a_run_is_not_found(demo: Terminal, run_id: str) -> None:
+    ended = await demo("trail", run_id, "--json")
+
+    assert (ended.code, ended.out) == (1, "")
+    assert json.loads(ended.err)["code"] == "run.not_found"
+
+
+@pytest.mark.parametrize("named", ["..", "a/..", "Ü"])
+async def test_a_workspace_is_no_path(almanac: Terminal, named: str) -> None:
+    ended = await replace(almanac, workspace=named)("list", "--json")
+
+    assert (ended.code, json.loads(ended.err)["status"]) == (1, 404)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -90,3 +93,45 @@ def test_a_wrong_command_line_is_said_in_one_line(arguments: tuple[str, ...]) ->
     ended = ran(*arguments)
 
     assert (ended.code, ended.out, len(ended.err.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("list", "--limit", "0"), "cli.usage"),
+        (("list", "--url", "http://127.0.0.1:1", "--token-file", "/no/such"), "cli.unconfigured"),
+        (("list", "--url", "http://127.0.0.1:1", "--token-file", __file__), "cli.unreachable"),
+    ],
+)
+def test_in_json_every_failure_is_a_line_of_json(arguments: tuple[str, ...], code: str) -> None:
+    ended = ran(*arguments, "--json")
+
+    assert ended.out == ""
+    assert json.loads(ended.err)["code"] == code
+
+
+@pytest.mark.parametrize("answer", [b"{}", b"[]", b"1", b"null", b'{"items": 1, "next_cursor": null}', b"<html>", b""])
+def test_a_server_of_something_else_is_said_to_be_none(answer: bytes, tmp_path: Path) -> None:
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    (tmp_path / "token").write_text("a-token")
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        serving = Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            ended = ran("list", "--url", url, "--token-file", str(tmp_path / "token"))
+        finally:
+            server.shutdown()
+            serving.join()
+
+    assert (ended.code, ended.out, len(ended.err.splitlines())) == (3, "", 1)
+    assert "no Almanac" in ended.err

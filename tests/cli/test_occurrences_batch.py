@@ -62,6 +62,7 @@ def test_kinds_are_those_of_occurrences() -> None:
         ("{}", None, "batch.missing"),
         ('{"id": "x", "expr": "* * * * *"}', "x", "batch.missing"),
         (json.dumps({**GOOD, "id": ["x"]}), None, "batch.id"),
+        (json.dumps({**GOOD, "id": True}), None, "batch.id"),
         (json.dumps({**GOOD, "count": "3"}), 1, "batch.count"),
         (json.dumps({**GOOD, "count": True}), 1, "batch.count"),
         (json.dumps({**GOOD, "count": -1}), 1, "batch.count"),

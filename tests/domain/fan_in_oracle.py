@@ -33,7 +33,8 @@ class Fate:
     decided: datetime
     """When it was released, or ended without."""
     state: RunState
-    reason: str | None
+    reasons: frozenset[str | None]
+    """Why. Two answers that come at the same moment are heard in any order."""
     known: datetime
     """When its end is known; FOREVER where it never is."""
 
@@ -108,7 +109,7 @@ def _match(fates: list[Fate], dates: frozenset[date], instant: datetime) -> Fate
 
 def _fate(schedule_id: str, definition: ScheduleDefinition, wait: Wait, free: datetime, ends: Ends) -> Fate:
     if definition.parents and wait.begins < free:
-        return _skipped(definition, wait, wait.begins, "overlap")
+        return _skipped(definition, wait, wait.begins, {"overlap"})
     moments: list[tuple[datetime, int, str | None]] = [(max(wait.until, wait.begins), -1, "dependency_deadline")]
     if not definition.parents:
         moments = []
@@ -124,16 +125,17 @@ def _fate(schedule_id: str, definition: ScheduleDefinition, wait: Wait, free: da
         delay = timedelta(minutes=definition.after_delay_minutes)
         released = max([wait.begins, *(parent.known + delay for parent in known)])
         moments.append((released, 3, None))
-    when, _, reason = min(moments, key=lambda moment: moment[:2])
+    when, rank, reason = min(moments, key=lambda moment: moment[:2])
     if reason is not None:
-        return _skipped(definition, wait, when, reason)
+        heard = {why for moment, other, why in moments if moment == when and other in (0, 1)}
+        return _skipped(definition, wait, when, heard if rank >= 0 else {reason})
     state, known_at = ends(schedule_id, wait.due, when)
-    return Fate(wait.due, wait.dates, _announced(definition, wait, when), when, state, None, known_at)
+    return Fate(wait.due, wait.dates, _announced(definition, wait, when), when, state, frozenset({None}), known_at)
 
 
-def _skipped(definition: ScheduleDefinition, wait: Wait, when: datetime, reason: str) -> Fate:
+def _skipped(definition: ScheduleDefinition, wait: Wait, when: datetime, reasons: set[str | None]) -> Fate:
     announced = _announced(definition, wait, when)
-    return Fate(wait.due, wait.dates, announced, when, RunState.SKIPPED, reason, when)
+    return Fate(wait.due, wait.dates, announced, when, RunState.SKIPPED, frozenset(reasons), when)
 
 
 def _announced(definition: ScheduleDefinition, wait: Wait, decided: datetime) -> datetime:

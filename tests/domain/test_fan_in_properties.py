@@ -82,7 +82,7 @@ def simulated(graph: Graph, began: datetime, seed: int, post: Callable[[Letter],
     return town
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(graph=graphs(), began=st.sampled_from(BEGINNINGS), seed=st.integers(0, 2**32))
 def test_every_occurrence_ends_as_worked_out_beforehand(graph: Graph, began: datetime, seed: int) -> None:
     def ends(schedule_id: str, due: datetime, starts: datetime) -> tuple[RunState, datetime]:
@@ -98,16 +98,17 @@ def test_every_occurrence_ends_as_worked_out_beforehand(graph: Graph, began: dat
             continue
         early = [fate for fate in worked_out if fate.decided <= began + DAYS]
         found = [run for run in town.runs_of(schedule_id) if town.decided.get(run.run_id, FOREVER) <= began + DAYS]
-        assert sorted((town.decided[run.run_id], run.state, run.reason) for run in found) == sorted(
-            (fate.decided, fate.state, fate.reason) for fate in early
-        )
+        found.sort(key=lambda run: (town.decided[run.run_id], run.state))
+        early.sort(key=lambda fate: (fate.decided, fate.state))
+        assert [(town.decided[run.run_id], run.state) for run in found] == [(f.decided, f.state) for f in early]
+        assert all(run.reason in fate.reasons for run, fate in zip(found, early, strict=True))
         assert {run.scheduled_for for run in found if run.reason is None} == {
-            fate.due for fate in early if fate.reason is None
+            fate.due for fate in early if None in fate.reasons
         }
         assert all(len(town.started.get(run.run_id, ())) == (run.reason is None) for run in found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(graph=graphs(), began=st.sampled_from(BEGINNINGS), seed=st.integers(0, 2**32))
 def test_no_fault_of_the_post_releases_wrongly_twice_or_never(graph: Graph, began: datetime, seed: int) -> None:
     """Questions and answers are lost, doubled and overtaken; every other letter is doubled and overtaken."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
@@ -14,7 +15,7 @@ from domain import ids
 from domain.errors import Invalid, NotFound, Unavailable
 from domain.events import Event
 from domain.run import Run, RunState, advance
-from readmodel.claims import Claims
+from readmodel.claims import Claims, ClaimUnconfirmed
 from readmodel.database import Database
 from readmodel.queries import Queries
 from readmodel.tables import ExecutionStatus
@@ -153,3 +154,38 @@ async def waits_for_a_lock(database: Database) -> None:
         asked = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         while (await connection.execute(asked)).first() is None:
             pass
+
+
+@asynccontextmanager
+async def commits_held(database: Database) -> AsyncIterator[None]:
+    """A commit that has something to do with executions waits until the block ends."""
+    setup = (
+        "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END $$",
+        "CREATE CONSTRAINT TRIGGER held AFTER INSERT ON executions DEFERRABLE INITIALLY DEFERRED "
+        "FOR EACH ROW WHEN (NEW.worker IS NOT NULL) EXECUTE FUNCTION hold()",
+    )
+    async with database.transaction() as connection:
+        for statement in setup:
+            await connection.execute(text(statement))
+    try:
+        async with database.transaction() as holding:
+            await holding.execute(text("SELECT pg_advisory_xact_lock(7)"))
+            yield
+    finally:
+        async with database.transaction() as connection:
+            await connection.execute(text("DROP TRIGGER held ON executions"))
+            await connection.execute(text("DROP FUNCTION hold"))
+
+
+async def test_a_claim_whose_commit_was_not_answered_is_in_doubt(claims: Claims, database: Database, run: Run) -> None:
+    async with commits_held(database):
+        with pytest.raises(ClaimUnconfirmed):
+            await claims.claim(
+                started(run),
+                run_id=run.run_id,
+                execution_id=ids.execution_id(run.run_id),
+                worker="w",
+                timeout_seconds=0.5,
+            )
+    assert await void(claims, run) in (None, "w")

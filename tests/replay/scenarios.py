@@ -12,7 +12,7 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 
 from domain import ids, messages
-from domain.messages import Act, LaneDrop, LaneRelease, LaneWithdrawal, SetWorkspaceActive
+from domain.messages import Act, CancelRun, LaneDrop, LaneRelease, LaneWithdrawal, SetWorkspaceActive
 from domain.run import Run, RunState
 from domain.schedule import CollisionPolicy
 from tests.replay.stage import Stage
@@ -211,6 +211,14 @@ async def run_ends(stage: Stage, harness: Harness) -> None:
         await harness.final(schedule)
 
 
+async def run_cancelled(stage: Stage, harness: Harness) -> None:
+    schedule = await harness.create(script="hold")
+    await harness.run_now(schedule)
+    running = await harness.in_state(schedule, RunState.RUNNING)
+    await _run(harness, running).signal(messages.CANCEL_RUN_SIGNAL, CancelRun(by="test"))
+    await harness.final(schedule)
+
+
 async def run_finds_no_slot(stage: Stage, harness: Harness) -> None:
     """One is tried again and succeeds, the other is worth no second try."""
     patient, hurried = await harness.create(lane="a"), await harness.create(lane="b", lateness_seconds=0)
@@ -256,6 +264,7 @@ TOGETHER: dict[str, Scenario] = {
         lane_renewed_in_doubt,
         lane_started_anew,
         run_ends,
+        run_cancelled,
     )
 }
 ALONE: dict[str, Scenario] = {

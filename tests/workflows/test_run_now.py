@@ -8,6 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from domain import messages
 from domain.run import Origin, RunState
+from tests.waiting import eventually
 from tests.workflows.harness import Harness
 
 pytestmark = pytest.mark.stack
@@ -38,6 +39,18 @@ async def test_the_same_key_is_the_same_run_and_another_is_refused_meanwhile(har
     harness.probe.release(asked.run_id)
     await harness.final(schedule)
     assert harness.probe.executed.count(asked.run_id) == 1
+
+
+async def test_a_run_that_lasts_is_shown_as_running_by_its_schedule(harness: Harness) -> None:
+    schedule = await harness.create(script="hold")
+    asked = await harness.run_now(schedule)
+
+    async def running() -> bool:
+        return [run.state for run in (await harness.view(schedule)).open_runs] == [RunState.RUNNING]
+
+    await eventually(running, what="shown as running")
+    harness.probe.release(asked.run_id)
+    await harness.final(schedule)
 
 
 async def test_a_signal_means_the_same_and_its_refusal_leaves_a_row(harness: Harness) -> None:

@@ -1,0 +1,69 @@
+"""What is said of a run whose worker has gone silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.lost_run import Ending, Evidence, conclude, late_truth
+from domain.run import Advanced, Run, RunState, advance
+from tests.domain.builders import at, run
+
+
+def claimed(seq: int = 0) -> Run:
+    waiting = run(seq=seq)
+    return advance(
+        advance(waiting, RunState.STARTING, at("12:01"), execution_id="e").run, RunState.RUNNING, at("12:01")
+    ).run
+
+
+def said(evidence: Evidence, *, announced: bool = False, attempt: Run | None = None) -> Advanced | None:
+    return conclude(attempt or run(), evidence, announced=announced, cause="six missed", now=at("12:05"))
+
+
+def ends(change: Advanced | None) -> tuple[RunState, str | None] | None:
+    return None if change is None else (change.run.state, change.run.reason)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "announced", "expected"),
+    [
+        (Evidence(claimed=None), False, None),
+        (Evidence(claimed=None), True, (RunState.UNKNOWN, "execution_missing")),
+        (Evidence(claimed=claimed()), False, (RunState.UNKNOWN, "start_unconfirmed")),
+        (Evidence(claimed=claimed()), True, (RunState.UNKNOWN, "instance_lost")),
+        (Evidence(claimed=claimed(), began=True), False, (RunState.UNKNOWN, "instance_lost")),
+        (Evidence(claimed=claimed(), began=True, unreadable="torn"), True, (RunState.UNKNOWN, "outcome_unreadable")),
+        (Evidence(claimed=claimed(), ending=Ending(state=RunState.SUCCEEDED)), False, (RunState.SUCCEEDED, None)),
+        (
+            Evidence(claimed=claimed(), ending=Ending(state=RunState.FAILED, reason="execution_timeout")),
+            True,
+            (RunState.FAILED, "execution_timeout"),
+        ),
+        (Evidence(claimed=claimed(), ending=Ending(state=RunState.ABORTED)), True, (RunState.ABORTED, None)),
+        (
+            Evidence(claimed=claimed(), ending=Ending(state=RunState.NOT_STARTED, reason="record_unwritable")),
+            False,
+            (RunState.NOT_STARTED, "record_unwritable"),
+        ),
+    ],
+)
+def test_only_what_is_proven(evidence: Evidence, announced: bool, expected: tuple[RunState, str | None] | None) -> None:
+    attempt = evidence.claimed if announced and evidence.claimed else claimed() if announced else run()
+    assert ends(said(evidence, announced=announced, attempt=attempt)) == expected
+
+
+def test_what_the_claim_froze_stays_and_no_row_of_the_trail_is_written_twice() -> None:
+    change = said(Evidence(claimed=claimed(seq=10_000)), attempt=run(seq=20_003))
+    assert change is not None
+    assert change.run.execution_id == "e"
+    assert change.trail.seq == change.run.seq > 30_000
+    assert change.trail.data == {"cause": "six missed"}
+
+
+def test_a_late_truth_replaces_unknown_and_says_so() -> None:
+    unknown = said(Evidence(claimed=claimed()), announced=True, attempt=claimed())
+    assert unknown is not None
+    late = late_truth(unknown.run, Ending(state=RunState.FAILED, reason="execution_failed"), at("13:00"))
+    assert ends(late) == (RunState.FAILED, "execution_failed")
+    assert late.trail.kind == "updated_after_unknown"
+    assert not late.run.blocks
