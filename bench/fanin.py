@@ -137,7 +137,8 @@ async def ended(parts: Servers, run_id: str) -> Run:
         run = next((run for run in page.items if run.run_id == run_id and run.is_final), None)
         if run is not None:
             return run
-        assert time.monotonic() < until, f"{run_id} has not ended in time"
+        waits = Counter((p.status.value, p.run_state, p.reason) for r in page.items for p in r.waits_for)
+        assert time.monotonic() < until, f"{run_id} has not ended in time; its parents: {waits}"
         await asyncio.sleep(0.5)
 
 

@@ -17,6 +17,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.outlet import ONCE, QUICK, Outlet
 
 
+LETTERS_AT_ONCE = 50
+"""So many are sent well within the time of a short activity, also where the machine is busy; a batch that is not done
+in time is sent again as a whole."""
+
+
 class Dispatch:
     """`live` answers the state as it is; `keep` takes the state without what was delivered."""
 
@@ -43,16 +48,16 @@ class Dispatch:
             self._keep(self._live().but(mail=self._live().mail[1:]))
 
     async def _send_letters(self) -> None:
-        state = self._live()
-        if not state.letters:
-            return
-        await workflow.execute_local_activity_method(
-            PostActivities.tell_kin,
-            Letters(workspace=state.workspace, sender=state.schedule_id, letters=state.letters),
-            start_to_close_timeout=QUICK,
-            retry_policy=ONCE,
-        )
-        self._keep(self._live().but(letters=self._live().letters[len(state.letters) :]))
+        while self._live().letters:
+            state = self._live()
+            some = state.letters[:LETTERS_AT_ONCE]
+            await workflow.execute_local_activity_method(
+                PostActivities.tell_kin,
+                Letters(workspace=state.workspace, sender=state.schedule_id, letters=some),
+                start_to_close_timeout=QUICK,
+                retry_policy=ONCE,
+            )
+            self._keep(self._live().but(letters=self._live().letters[len(some) :]))
 
     async def _project(self) -> None:
         while self._live().bundles:
