@@ -27,6 +27,7 @@ from domain.events import RunChanged
 from domain.identity import RunIdentity
 from domain.lane import Launch
 from domain.lost_run import Ending
+from domain.parameters import Reference
 from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import documents, endings, folders
@@ -34,6 +35,7 @@ from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims, ClaimUnconfirmed
 from readmodel.tables import ExecutionStatus
+from readmodel.workspaces import Workspaces
 
 FOLDER_OWNER = "folder_owner"
 """What a run's frozen part says of where its folder is."""
@@ -67,6 +69,7 @@ class ExecutionActivities:
     client: Client
     executors: Registry
     claims: Claims
+    workspaces: Workspaces
     storage: Path
     worker: str
     retention: Retention
@@ -102,8 +105,11 @@ class ExecutionActivities:
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
         try:
+            if not await self.workspaces.is_active(order.run.workspace):
+                raise Refused("workspace_inactive", f"The workspace {order.run.workspace} is inactive.")
             executor = self.executors.for_run(order.run.executor)
-            return await executor.prepare(order.run.workspace, order.launch.payload)
+            reference = Reference(at=order.run.reference_time, zone=order.run.reference_zone)
+            return await executor.prepare(order.run.workspace, order.launch.payload, reference)
         except Unavailable as error:
             raise Refused("record_unwritable", error.message) from error
         except Refused:

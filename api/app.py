@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from activities.catalogue import Catalogue
-from api import openapi, pipelines, places, problems, runs, schedules
+from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_files, runs, schedules
+from api.advising import Adviser
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -18,6 +19,7 @@ from executors.pipeline import PipelineExecutor
 from executors.registry import installed
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
+from readmodel.hooks import Hooks
 from readmodel.names import Names
 from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
@@ -47,7 +49,7 @@ def create(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    for part in (schedules, runs, pipelines, places):
+    for part in (schedules, runs, run_files, pipeline_runs, pipelines, hooks, places):
         app.include_router(part.router)
     problems.install(app)
     openapi.install(app)
@@ -62,4 +64,5 @@ async def _parts(settings: Settings, database: Database) -> Parts:
     executors = installed([PipelineExecutor(Catalogue(pipelines))])
     names, dependencies = Names(database), Dependencies(database)
     writer = ScheduleWriter(database, queries, names, dependencies, workflows, executors, settings)
-    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer)
+    adviser, hooks_ = Adviser(database, queries, dependencies), Hooks(database)
+    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer, adviser, hooks_)

@@ -69,7 +69,7 @@ async def _checked(request: Request) -> str:
             f"The body is sent as {media_type or 'nothing in particular'}.",
             hint="Send JSON, with the header 'Content-Type: application/json'.",
         )
-    body = await _limited(request, request.app.state.parts.settings.max_body_bytes)
+    body = await limited_body(request, request.app.state.parts.settings.max_body_bytes)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -78,7 +78,8 @@ async def _checked(request: Request) -> str:
     return text
 
 
-async def _limited(request: Request, limit: int) -> bytes:
+async def limited_body(request: Request, limit: int) -> bytes:
+    """The body as it was sent. Raises TooLarge `request.body_too_large`."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -9,22 +9,32 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from api.pipelines import ReleaseRequest
+from api.places import WorkspaceChange
 from api.problems import MEDIA_TYPE, Problem
 from api.schedules import RunNowRequest, ScheduleReplacement
 from domain.pipeline import PipelineDefinition
 from domain.schedule import ScheduleDefinition
 
 DESCRIPTION = """\
-Schedules fire pipelines durably. Every request but health carries `Authorization: Bearer <token>`.
+Schedules fire pipelines durably. Every request carries `Authorization: Bearer <token>`, but for those of health and the
+deliveries of webhooks.
 
 Every error is `application/problem+json`: `code` is stable and for programs, `detail` is for people, `field` is the
 path of the field at fault, and `hint` says what to do. A write is visible in the very next read. Lists are pages:
 follow `next_cursor` until it is null. Times are UTC.
 """
 
-BODIES = (ScheduleDefinition, ScheduleReplacement, RunNowRequest, PipelineDefinition, ReleaseRequest, Problem)
+BODIES = (
+    ScheduleDefinition,
+    ScheduleReplacement,
+    RunNowRequest,
+    WorkspaceChange,
+    PipelineDefinition,
+    ReleaseRequest,
+    Problem,
+)
 
-OPEN_TAG = "health"
+OPEN_TAGS = {"health", "webhooks"}
 
 
 def install(app: FastAPI) -> None:
@@ -61,5 +71,5 @@ def _complete(operation: dict[str, Any]) -> None:
     operation["responses"].pop("422", None)
     problem = {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}
     operation["responses"]["default"] = {"description": "Refused.", "content": {MEDIA_TYPE: problem}}
-    if OPEN_TAG not in operation.get("tags", ()):
+    if not OPEN_TAGS & set(operation.get("tags", ())):
         operation["security"] = [{"token": []}]

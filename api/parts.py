@@ -9,11 +9,13 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Request
 from pydantic import StringConstraints
 
+from api.advising import Adviser
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from api.writing import ScheduleWriter
 from domain.errors import NotFound
 from readmodel.database import Database
+from readmodel.hooks import Hooks
 from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
 from readmodel.workspaces import Workspaces
@@ -37,6 +39,8 @@ class Parts:
     workspaces: Workspaces
     workflows: ScheduleWorkflows
     writer: ScheduleWriter
+    adviser: Adviser
+    hooks: Hooks
 
 
 def _parts(request: Request) -> Parts:

@@ -6,11 +6,12 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from api.parts import PartsOf, Search
+from api.bodies import describe, optional_body_as
+from api.parts import OPERATOR, PartsOf, Search
 from api.problems import problem
 from domain.errors import Unavailable
 from domain.preview import Preview, preview
@@ -28,6 +29,12 @@ class PreviewRequest(Value):
     count: int = Field(default=5, ge=1, le=100, description="How many occurrences.")
 
 
+class WorkspaceChange(Value):
+    active: bool | None = None
+    """An inactive workspace fires nothing and starts nothing. What fell due meanwhile is dealt with as after an outage
+    when it is active again."""
+
+
 class Alive(Value):
     status: Literal["alive"] = "alive"
 
@@ -37,10 +44,22 @@ class Ready(Value):
     temporal: Literal["ready"] = "ready"
 
 
-@router.put("/api/v1/workspaces/{workspace}", tags=["workspaces"])
-async def ensure_workspace(parts: PartsOf, workspace: str) -> Workspace:
-    """Makes a workspace, unless it is there. `default` needs no making."""
-    return await parts.workspaces.ensure(workspace)
+@router.put(
+    "/api/v1/workspaces/{workspace}",
+    tags=["workspaces"],
+    openapi_extra=describe(WorkspaceChange, required=False),
+)
+async def ensure_workspace(
+    parts: PartsOf,
+    workspace: str,
+    change: Annotated[WorkspaceChange | None, Depends(optional_body_as(WorkspaceChange))],
+) -> Workspace:
+    """Makes a workspace, unless it is there; `default` needs no making. With `active` it is then made active or
+    inactive, and all its schedules are told. Repeat the request if it was broken off."""
+    made = await parts.workspaces.ensure(workspace)
+    if change is None or change.active is None:
+        return made
+    return await parts.writer.set_workspace_active(parts.workspaces, workspace, change.active, by=OPERATOR)
 
 
 @router.get("/api/v1/preview", tags=["preview"])

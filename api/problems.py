@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from domain.errors import AlmanacError, Busy, Unauthenticated, Unavailable
+from domain.errors import AlmanacError, Busy, OutOfRange, Unauthenticated, Unavailable
 from domain.reading import cut, refusal
 from domain.values import Value
 
@@ -100,6 +100,8 @@ def _members(status: int, code: str, detail: str) -> dict[str, JsonValue]:
 def _headers(error: AlmanacError) -> dict[str, str]:
     if isinstance(error, Unauthenticated):
         return {"WWW-Authenticate": 'Bearer realm="almanac"'}
+    if isinstance(error, OutOfRange):
+        return {"Content-Range": f"bytes */{error.details['bytes']}"}
     if isinstance(error, Busy | Unavailable):
         return {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return {}

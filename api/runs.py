@@ -55,5 +55,5 @@ async def read_trail(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) ->
 @router.post("/{run_id}/cancel", status_code=202)
 async def cancel_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Run:
     """Asks for the end of a run and answers it as it still is. What runs is stopped, all its processes with it, and
-    ends `cancelled`; what waits for its lane ends `skipped`. 409 `run.ended` when it has ended before."""
+    ends `cancelled`; what waits ends `skipped`. 409 `run.ended` when it has ended before."""
     return await parts.writer.cancel(workspace, run_id, by=OPERATOR)

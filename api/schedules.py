@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 
+from api.advising import Advice, SavedSchedule
 from api.bodies import body_as, describe, optional_body_as
 from api.parts import OPERATOR, IdempotencyKey, Key, PartsOf, ScheduleId, Search, WorkspaceName
-from api.writing import Act
+from api.writing import Act, Replanned
 from domain.errors import Invalid
 from domain.run import Run
-from domain.schedule import Condition, Moved, ScheduleDefinition, ScheduleView
+from domain.schedule import Condition, ScheduleDefinition, ScheduleView
 from domain.values import Value
 from readmodel.paging import LARGEST_PAGE, Page
 
 router = APIRouter(prefix="/api/v1/workspaces/{workspace}/schedules", tags=["schedules"])
+
+View = TypeVar("View", bound=ScheduleView)
 
 ENTITY_TAG = re.compile(r'"([0-9]{1,15})"')
 
@@ -32,12 +35,6 @@ class ScheduleReplacement(ScheduleDefinition):
 class RunNowRequest(Value):
     key: Key | None = None
     """In place of the header `Idempotency-Key`."""
-
-
-class ReplannedSchedule(ScheduleView):
-    """A schedule with its new plan, and what is now due at another instant than under the old one."""
-
-    moved: tuple[Moved, ...]
 
 
 class ScheduleFilter(Value):
@@ -56,13 +53,14 @@ async def create_schedule(
     request: Request,
     response: Response,
     idempotency_key: IdempotencyKey = None,
-) -> ScheduleView:
+) -> SavedSchedule:
     """Creates a schedule, which is active at once. `Location` is its address, `ETag` its revision."""
-    view = await parts.writer.create(workspace, definition, by=OPERATOR, key=idempotency_key, now=datetime.now(UTC))
+    now = datetime.now(UTC)
+    view = await parts.writer.create(workspace, definition, by=OPERATOR, key=idempotency_key, now=now)
     response.headers["Location"] = request.url_for(
         "read_schedule", workspace=workspace, schedule_id=view.schedule_id
     ).path
-    return _tagged(view, response)
+    return _tagged(await parts.adviser.saved(view, now), response)
 
 
 @router.get("")
@@ -88,6 +86,14 @@ async def read_schedule(
     return _tagged(await parts.queries.schedule(workspace, schedule_id), response)
 
 
+@router.get("/{schedule_id}/advice")
+async def advise_on_schedule(parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId) -> Advice:
+    """What its author should know: parents that are never due on its dates, are due later or end too late, and
+    independent schedules of the same target that are due closer than the earlier one usually takes."""
+    view = await parts.queries.schedule(workspace, schedule_id)
+    return Advice(warnings=await parts.adviser.warnings(view, datetime.now(UTC)))
+
+
 @router.put("/{schedule_id}", openapi_extra=describe(ScheduleReplacement))
 async def replace_schedule(
     parts: PartsOf,
@@ -96,23 +102,25 @@ async def replace_schedule(
     body: Annotated[ScheduleReplacement, Depends(body_as(ScheduleReplacement))],
     response: Response,
     if_match: Annotated[str | None, Header(description="The `ETag` of what is replaced.")] = None,
-) -> ScheduleView:
+) -> SavedSchedule:
     """Replaces the whole definition: a field left out gets its default. Needs the revision that was read, in
     `If-Match` or in the body; 409 `schedule.revision_conflict` when somebody changed it in between."""
+    now = datetime.now(UTC)
     view = await parts.writer.replace(
         workspace,
         schedule_id,
         ScheduleDefinition.model_validate(body.model_dump(exclude={"revision"})),
         expected_revision=_expected(body.revision, if_match),
         by=OPERATOR,
-        now=datetime.now(UTC),
+        now=now,
     )
-    return _tagged(view, response)
+    return _tagged(await parts.adviser.saved(view, now), response)
 
 
 @router.delete("/{schedule_id}", status_code=204)
 async def delete_schedule(parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId) -> None:
-    """Deletes a schedule. What it has waiting ends `skipped`; what runs goes on; its runs stay readable."""
+    """Deletes a schedule; 409 `schedule.has_dependents` while others wait for it. What it has waiting ends `skipped`;
+    what runs goes on; its runs stay readable."""
     await parts.writer.act(workspace, schedule_id, Act.DELETE, by=OPERATOR)
 
 
@@ -143,12 +151,12 @@ async def unblock_schedule(
 @router.post("/{schedule_id}/replan")
 async def replan_schedule(
     parts: PartsOf, workspace: WorkspaceName, schedule_id: ScheduleId, response: Response
-) -> ReplannedSchedule:
-    """Computes what comes next anew, after a release of the zone data. Nothing is missed and nothing repeated. `moved`
-    has the next local times that are now due at another instant."""
-    view, moved = await parts.writer.replan(workspace, schedule_id, by=OPERATOR)
-    _tagged(view, response)
-    return ReplannedSchedule(**dict(view), moved=moved)
+) -> Replanned:
+    """Computes what comes next anew, after a release of the zone data. Nothing is missed and nothing repeated. Answers
+    which local times are due at another instant now."""
+    replanned = await parts.writer.replan(workspace, schedule_id, by=OPERATOR)
+    _tagged(replanned.schedule, response)
+    return replanned
 
 
 @router.post("/{schedule_id}/run-now", status_code=202, openapi_extra=describe(RunNowRequest, required=False))
@@ -169,7 +177,7 @@ async def run_schedule_now(
     return run
 
 
-def _tagged(view: ScheduleView, response: Response) -> ScheduleView:
+def _tagged(view: View, response: Response) -> View:
     response.headers["ETag"] = f'"{view.revision}"'
     return view
 

@@ -17,6 +17,8 @@ class Settings(BaseSettings):
     """postgresql+asyncpg://…"""
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "almanac"
+    storage: Path | None = None
+    """The folder of all run folders, to read in; without it the API shows no files and no evidence."""
     token_file: Path
     """The one bearer token, in a file that only its owner may read."""
     api_host: str = "127.0.0.1"

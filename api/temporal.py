@@ -22,26 +22,28 @@ from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 
 from api.refusals import refusals
 from domain.errors import AlmanacError, Busy, NotFound
-from domain.ids import lane_workflow_id, run_workflow_id, schedule_workflow_id
+from domain.ids import run_workflow_id, schedule_workflow_id
 from domain.messages import (
     CANCEL_RUN_SIGNAL,
     CREATE_UPDATE,
-    LANE_DROP_SIGNAL,
+    DROP_UPDATE,
     REPLAN_UPDATE,
     REVISE_UPDATE,
     RUN_NOW_UPDATE,
     SCHEDULE_WORKFLOW,
     TASK_QUEUE,
+    WORKSPACE_SIGNAL,
     Act,
     CancelRun,
     CreateSchedule,
-    LaneDrop,
+    DropRun,
     ReplanAnswer,
     ReviseSchedule,
     RunNow,
     RunNowAnswer,
     ScheduleAnswer,
     ScheduleInput,
+    SetWorkspaceActive,
 )
 from domain.run import Run
 from domain.values import Value
@@ -104,14 +106,27 @@ class ScheduleWorkflows:
     async def replan(self, workspace: str, schedule_id: str, by: str) -> ReplanAnswer:
         return await self._update(workspace, schedule_id, REPLAN_UPDATE, Act(by=by), ReplanAnswer)
 
+    async def drop(self, workspace: str, schedule_id: str, command: DropRun) -> ScheduleAnswer:
+        """Takes a waiting run off the line."""
+        return await self._update(workspace, schedule_id, DROP_UPDATE, command, ScheduleAnswer)
+
+    async def set_workspace_active(self, workspace: str, schedule_id: str, active: bool) -> None:
+        """Tells one schedule. It needs no worker to be told; one that is gone needs no telling."""
+        handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
+            schedule_workflow_id(workspace, schedule_id)
+        )
+        with suppress(NotFound), refusals():
+            await handle.signal(
+                WORKSPACE_SIGNAL, SetWorkspaceActive(active=active), rpc_timeout=timedelta(seconds=ANSWER_SECONDS)
+            )
+
     async def run_now(self, workspace: str, schedule_id: str, command: RunNow) -> RunNowAnswer:
         """The same key is the same run."""
         update_id = f"{RUN_NOW_UPDATE}-{hashlib.sha256(command.key.encode()).hexdigest()[:32]}"
         return await self._update(workspace, schedule_id, RUN_NOW_UPDATE, command, RunNowAnswer, update_id)
 
     async def cancel_run(self, run: Run, by: str) -> bool:
-        """Tells whoever holds the run that it is to end. True when its own workflow has heard it; else the lane has
-        in which it may wait, which says nothing about a run that is not there."""
+        """Tells the run's own workflow that it is to end; False where it has none, not yet or no longer."""
         handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
             run_workflow_id(run.workspace, run.run_id)
         )
@@ -119,20 +134,8 @@ class ScheduleWorkflows:
             with refusals():
                 await handle.signal(CANCEL_RUN_SIGNAL, CancelRun(by=by), rpc_timeout=timedelta(seconds=ANSWER_SECONDS))
         except NotFound:
-            await self._drop(run, by)
             return False
         return True
-
-    async def _drop(self, run: Run, by: str) -> None:
-        """From the lane of its target or from the schedule's own, in whichever of them it waits."""
-        for lane in (run.target, f"{run.target}#{run.schedule_id}"):
-            handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
-                lane_workflow_id(run.workspace, lane)
-            )
-            with suppress(NotFound), refusals():
-                await handle.signal(
-                    LANE_DROP_SIGNAL, LaneDrop(run_id=run.run_id, by=by), rpc_timeout=timedelta(seconds=ANSWER_SECONDS)
-                )
 
     async def healthy(self) -> bool:
         """Whether Temporal answers now, and knows the namespace."""

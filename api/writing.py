@@ -11,37 +11,43 @@ import asyncio
 import base64
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from domain import graph, schedule_check
-from domain.errors import AlmanacError, Busy, Conflict, Unavailable
+from domain.errors import AlmanacError, Busy, Conflict, NotFound, Unavailable
 from domain.events import Event
 from domain.messages import (
     DELETE_UPDATE,
     PAUSE_UPDATE,
-    REPLAN_UPDATE,
     RESUME_UPDATE,
     UNBLOCK_UPDATE,
     CreateSchedule,
+    DropRun,
     ReviseSchedule,
     RunNow,
 )
 from domain.names import name_key
-from domain.run import Run, RunState
+from domain.run import Origin, Run, RunState
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
+from domain.values import Value
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
 from readmodel.names import Names
+from readmodel.paging import LARGEST_PAGE
 from readmodel.projection import project
 from readmodel.queries import Queries
+from readmodel.workspaces import Workspace, Workspaces
 
 ID_BYTES = 12
 
@@ -56,6 +62,15 @@ class Act(StrEnum):
     RESUME = RESUME_UPDATE
     UNBLOCK = UNBLOCK_UPDATE
     DELETE = DELETE_UPDATE
+
+
+class Replanned(Value):
+    """A schedule after its replan, and what that changed."""
+
+    schedule: ScheduleView
+    tzdata_before: str | None
+    """The version of the zone data by which it was planned before; the present one is the schedule's."""
+    moved: tuple[Moved, ...]
 
 
 @dataclass(frozen=True)
@@ -80,10 +95,10 @@ class ScheduleWriter:
         command = CreateSchedule(definition=definition, target=target, by=by)
         async with (
             self._reserved(workspace, definition.name, schedule_id),
-            self._held(workspace, schedule_id, definition),
+            self._held(workspace, schedule_id, definition) as connection,
         ):
             answer = await self.workflows.create(workspace, schedule_id, command)
-            return await self._mirrored(answer.schedule, answer.events, "create", by)
+            return await self._mirrored(answer.schedule, answer.events, "create", by, connection)
 
     async def replace(
         self,
@@ -101,72 +116,103 @@ class ScheduleWriter:
         command = ReviseSchedule(definition=definition, target=target, expected_revision=expected_revision, by=by)
         async with (
             self._reserved(workspace, definition.name, schedule_id),
-            self._held(workspace, schedule_id, definition),
+            self._held(workspace, schedule_id, definition) as connection,
         ):
             answer = await self.workflows.revise(workspace, schedule_id, command)
-            view = await self._mirrored(answer.schedule, answer.events, "revise", by)
+            view = await self._mirrored(answer.schedule, answer.events, "revise", by, connection)
         if name_key(before.definition.name) != name_key(definition.name):
             await self.reservations.release(workspace, before.definition.name, schedule_id)
         return view
 
     async def act(self, workspace: str, schedule_id: str, act: Act, *, by: str) -> ScheduleView:
-        """An unblock is refused with Invalid while the payload is still not right, a deletion with Conflict
-        `schedule.has_dependents` while others wait for the schedule."""
+        """An unblock is refused with Invalid while the definition or its payload is still not right, a deletion with
+        Conflict `schedule.has_dependents` while others wait for the schedule."""
         if act is Act.UNBLOCK:
             blocked = await self.queries.schedule(workspace, schedule_id)
-            await self._target(workspace, blocked.definition)
+            await self._target(workspace, schedule_check.check(blocked.definition))
         if act is Act.DELETE:
-            async with self.dependencies.held(workspace, ()) as kin:
+            async with self.dependencies.held(workspace, ()) as (kin, connection):
                 graph.check_deletable(schedule_id, kin.edges, kin.names)
-                return await self._act(workspace, schedule_id, act, by)
-        return await self._act(workspace, schedule_id, act, by)
-
-    async def _act(self, workspace: str, schedule_id: str, act: Act, by: str) -> ScheduleView:
+                answer = await self.workflows.act(workspace, schedule_id, act.value, by)
+                return await self._mirrored(answer.schedule, answer.events, act.value, by, connection)
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
 
-    async def replan(self, workspace: str, schedule_id: str, *, by: str) -> tuple[ScheduleView, tuple[Moved, ...]]:
-        """The schedule as it is then, and which of the local times that come next changed their instant."""
-        answer = await self.workflows.replan(workspace, schedule_id, by)
-        return await self._mirrored(answer.schedule, answer.events, REPLAN_UPDATE, by), answer.moved
+    async def set_workspace_active(self, workspaces: Workspaces, workspace: str, active: bool, *, by: str) -> Workspace:
+        """Keeps it, so that no run starts, then tells every schedule. Repeating it tells all of them again, which
+        changes nothing for those that have heard."""
+        changed = await workspaces.set_active(workspace, active, by)
+        cursor = None
+        while True:
+            page = await self.queries.schedules(workspace, limit=LARGEST_PAGE, cursor=cursor)
+            ids = [view.schedule_id for view in page.items]
+            await asyncio.gather(*(self.workflows.set_workspace_active(workspace, one, active) for one in ids))
+            cursor = page.next_cursor
+            if cursor is None:
+                return changed
 
-    async def run_now(self, workspace: str, schedule_id: str, *, by: str, key: str | None) -> Run:
+    async def replan(self, workspace: str, schedule_id: str, *, by: str) -> Replanned:
+        """What moved is in the audit too."""
+        before = await self.queries.schedule(workspace, schedule_id)
+        answer = await self.workflows.replan(workspace, schedule_id, by)
+        view = answer.schedule
+        subjects = {"schedule_id": schedule_id, "tzdata": f"{before.tzdata_version} → {view.tzdata_version}"}
+        subjects |= {one.nominal.isoformat(): f"{_said(one.before)} → {_said(one.after)}" for one in answer.moved}
+        await self._mirror(
+            workspace, answer.events, "replan", by, subjects, view.revision, counts={"moved": len(answer.moved)}
+        )
+        return Replanned(schedule=view, tzdata_before=before.tzdata_version, moved=answer.moved)
+
+    async def run_now(
+        self,
+        workspace: str,
+        schedule_id: str,
+        *,
+        by: str,
+        key: str | None,
+        origin: Literal[Origin.RUN_NOW, Origin.HOOK] = Origin.RUN_NOW,
+    ) -> Run:
         """The same `key` is the same run."""
-        command = RunNow(key=key or secrets.token_hex(16), by=by)
+        command = RunNow(key=key or secrets.token_hex(16), by=by, origin=origin)
         answer = await self.workflows.run_now(workspace, schedule_id, command)
         run = answer.run
         subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
-        await self._mirror(workspace, answer.events, "run_now", by, subjects, run.schedule_revision)
+        await self._mirror(workspace, answer.events, origin, by, subjects, run.schedule_revision)
         return run
 
     async def cancel(self, workspace: str, run_id: str, *, by: str) -> Run:
-        """Asks for the run's end and answers the run as it then is. Refused with Conflict `run.ended`, or
-        `run.waits_for_parents` while no lane has it, and with Busy `run.busy`."""
+        """Asks for the run's end and answers the run as it then is. Refused with Conflict `run.ended`, and with Busy
+        `run.busy`."""
         run = await self.queries.run(workspace, run_id)
         if run.is_final:
             raise Conflict("run.ended", f"The run {run_id} has already ended: it is {run.state}.")
-        if run.state is RunState.WAITING and run.reason in ("dependency", "delay"):
-            raise Conflict(
-                "run.waits_for_parents",
-                f"The run {run_id} waits for its parents' occurrences and can't be cancelled.",
-                hint="Pause its schedule: that ends what waits.",
-            )
-        run = await self._told_to_end(run, by)
+        await self._told_to_end(run, by)
         subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
         async with self.database.transaction() as connection:
             await audit.append(connection, by=by, action="run.cancel", workspace=workspace, subjects=subjects)
-        return run
+        return await self.queries.run(workspace, run_id)
 
-    async def _told_to_end(self, run: Run, by: str) -> Run:
-        """A run on its way from its schedule to its lane, or from there to its workflow, is caught where it arrives."""
+    async def _told_to_end(self, run: Run, by: str) -> None:
+        """What waits is taken off its line by the schedule, what has a workflow ends itself. A run on its way from
+        one to the other is caught where it arrives."""
         try:
             async with asyncio.timeout(CATCH_SECONDS):
-                while not run.is_final and not await self.workflows.cancel_run(run, by):
+                while not run.is_final and not await self._caught(run, by):
                     await asyncio.sleep(CATCH_AGAIN_SECONDS)
                     run = await self.queries.run(run.workspace, run.run_id)
         except TimeoutError as error:
             raise Busy("run.busy", "The run is just changing hands and was not cancelled; try again.") from error
-        return run
+
+    async def _caught(self, run: Run, by: str) -> bool:
+        if run.state is not RunState.WAITING and await self.workflows.cancel_run(run, by):
+            return True
+        try:
+            answer = await self.workflows.drop(run.workspace, run.schedule_id, DropRun(run_id=run.run_id, by=by))
+        except (Conflict, NotFound):
+            return False
+        async with self.database.transaction() as connection:
+            await project(connection, answer.events)
+        return True
 
     async def _checked(
         self, workspace: str, definition: ScheduleDefinition, now: datetime
@@ -181,15 +227,17 @@ class ScheduleWriter:
         return await executor.validate(workspace, definition.payload)
 
     @asynccontextmanager
-    async def _held(self, workspace: str, schedule_id: str, definition: ScheduleDefinition) -> AsyncIterator[None]:
-        """Keeps the workspace's dependencies as they are until a schedule with parents is mirrored. Raises Invalid
-        where it may not wait for those."""
+    async def _held(
+        self, workspace: str, schedule_id: str, definition: ScheduleDefinition
+    ) -> AsyncIterator[AsyncConnection | None]:
+        """Keeps the workspace's dependencies as they are until a schedule with parents is mirrored, on the connection
+        given. Raises Invalid where it may not wait for those."""
         if not definition.parents:
-            yield
+            yield None
             return
-        async with self.dependencies.held(workspace, definition.parents) as kin:
-            graph.check(schedule_id, definition.parents, kin.edges, kin.names | {schedule_id: definition.name})
-            yield
+        async with self.dependencies.held(workspace, definition.parents) as (kin, connection):
+            graph.check(schedule_id, definition, kin.edges, kin.names | {schedule_id: definition.name})
+            yield connection
 
     @asynccontextmanager
     async def _reserved(self, workspace: str, name: str, schedule_id: str) -> AsyncIterator[None]:
@@ -205,9 +253,16 @@ class ScheduleWriter:
             await self.reservations.release(workspace, name, schedule_id)
             raise
 
-    async def _mirrored(self, view: ScheduleView, events: Sequence[Event], action: str, by: str) -> ScheduleView:
+    async def _mirrored(
+        self,
+        view: ScheduleView,
+        events: Sequence[Event],
+        action: str,
+        by: str,
+        connection: AsyncConnection | None = None,
+    ) -> ScheduleView:
         subjects = {"schedule_id": view.schedule_id}
-        await self._mirror(view.workspace, events, action, by, subjects, view.revision)
+        await self._mirror(view.workspace, events, action, by, subjects, view.revision, connection=connection)
         return view
 
     async def _mirror(
@@ -218,17 +273,25 @@ class ScheduleWriter:
         by: str,
         subjects: dict[str, str],
         revision: int,
+        counts: Mapping[str, int] | None = None,
+        connection: AsyncConnection | None = None,
     ) -> None:
-        async with self.database.transaction() as connection:
-            await project(connection, events)
+        """On the connection given, else in a transaction of its own."""
+        async with nullcontext(connection) if connection else self.database.transaction() as used:
+            await project(used, events)
             await audit.append(
-                connection,
+                used,
                 by=by,
                 action=f"schedule.{action}",
                 workspace=workspace,
                 subjects=subjects,
                 revision=revision,
+                counts=counts,
             )
+
+
+def _said(at: datetime | None) -> str:
+    return at.isoformat() if at else "-"
 
 
 def new_schedule_id(workspace: str, key: str | None) -> str:

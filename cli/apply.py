@@ -7,7 +7,7 @@ stands alone: one that the server refuses stops no other.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,8 +19,9 @@ from rich.text import Text
 from cli.client import Client, Refused, segment
 from cli.command import REFUSED, Session, complain, console, explain
 from cli.find import schedule_named
-from cli.manifests import Manifest, Mistake, Place, read_all
+from cli.manifests import AFTER, Manifest, Mistake, Place, read_all
 from domain.errors import AlmanacError
+from domain.names import name_key
 from domain.pipeline import PipelineDefinition, PipelineView
 from domain.schedule import ScheduleDefinition
 from domain.values import Value
@@ -47,6 +48,7 @@ class Change:
     result: Result
     fields: dict[str, list[Any]]
     problem: dict[str, Any] | None = None
+    warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         place = self.manifest.place
@@ -59,6 +61,7 @@ class Change:
             "line": place.line,
             "fields": self.fields,
             "problem": self.problem,
+            "warnings": list(self.warnings),
         }
 
 
@@ -66,13 +69,14 @@ def apply(session: Session, paths: Paths, *, dry_run: DryRun = False) -> None:
     """Create or change pipelines and schedules from files; what is already so is left alone.
 
     A document has a `kind` (pipeline or schedule) beside the fields of its definition. Pipelines are saved and
-    released, and come first; schedules are matched by name.
+    released, and come first; schedules are matched by name, and parents that `after` names come before those that
+    wait for them.
     """
     manifests, mistakes = read_all(paths)
     if mistakes:
         _report_mistakes(session, mistakes)
         raise typer.Exit(REFUSED)
-    ordered = sorted(manifests, key=lambda manifest: manifest.kind != "pipeline")
+    ordered = in_order(manifests)
     changes = [_told(session, _applied(session.client, manifest, dry_run), dry_run) for manifest in ordered]
     if session.json:
         session.show([change.as_json() for change in changes], Text)
@@ -82,6 +86,19 @@ def apply(session: Session, paths: Paths, *, dry_run: DryRun = False) -> None:
         raise typer.Exit(REFUSED)
 
 
+def in_order(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """Pipelines before schedules, and a schedule after those of its parents that are there too. What is left of a
+    circle goes last, for the server to refuse."""
+    ordered = [manifest for manifest in manifests if manifest.kind == "pipeline"]
+    left = [manifest for manifest in manifests if manifest.kind != "pipeline"]
+    while left:
+        names = {name_key(manifest.definition.name) for manifest in left}
+        ready = [manifest for manifest in left if names.isdisjoint(map(name_key, manifest.after))]
+        ordered += ready or left
+        left = [manifest for manifest in left if manifest not in ready] if ready else []
+    return ordered
+
+
 def differences(before: Value, after: Value) -> dict[str, list[Any]]:
     """The fields in which two definitions differ, each as `[before, after]`."""
     old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
@@ -89,16 +106,38 @@ def differences(before: Value, after: Value) -> dict[str, list[Any]]:
 
 
 def _applied(client: Client, manifest: Manifest, dry_run: bool) -> Change:
+    warnings: tuple[str, ...] = ()
     try:
         if isinstance(manifest.definition, PipelineDefinition):
             result, fields = _pipeline(client, manifest.definition, dry_run)
         else:
-            result, fields = _schedule(client, manifest.definition, dry_run)
+            definition = _with_parents(client, manifest, manifest.definition, dry_run)
+            result, fields, warnings = _schedule(client, definition, dry_run)
     except Refused as refusal:
         if refusal.is_outage:
             raise
         return Change(manifest, Result.REFUSED, {}, refusal.problem)
-    return Change(manifest, result, fields)
+    return Change(manifest, result, fields, warnings=warnings)
+
+
+def _with_parents(
+    client: Client, manifest: Manifest, definition: ScheduleDefinition, dry_run: bool
+) -> ScheduleDefinition:
+    """The definition with the ids of the parents that it names. In a dry run a parent may yet have none."""
+    parents = []
+    for index, name in enumerate(manifest.after):
+        found = schedule_named(client, name)
+        if found is None and not dry_run:
+            raise Refused(
+                {
+                    "status": 400,
+                    "code": "apply.parent_unknown",
+                    "detail": f"There is no schedule '{name}' to wait for.",
+                    "field": f"{AFTER}.{index}",
+                }
+            )
+        parents.append(found.schedule_id if found is not None else name)
+    return definition.model_copy(update={"after_schedule_ids": tuple(parents)}) if parents else definition
 
 
 def _pipeline(client: Client, definition: PipelineDefinition, dry_run: bool) -> tuple[Result, dict[str, list[Any]]]:
@@ -122,17 +161,19 @@ def _pipeline_before(client: Client, path: str) -> PipelineView | None:
         return None
 
 
-def _schedule(client: Client, definition: ScheduleDefinition, dry_run: bool) -> tuple[Result, dict[str, list[Any]]]:
+def _schedule(
+    client: Client, definition: ScheduleDefinition, dry_run: bool
+) -> tuple[Result, dict[str, list[Any]], tuple[str, ...]]:
     body = definition.model_dump(mode="json")
     before = schedule_named(client, definition.name)
     if before is None:
-        if not dry_run:
-            client.post("/schedules", body)
-        return Result.CREATED, {}
+        saved = {} if dry_run else client.post("/schedules", body)
+        return Result.CREATED, {}, tuple(saved.get("warnings", ()))
     fields = differences(before.definition, definition)
+    saved = {}
     if fields and not dry_run:
-        client.put(f"/schedules/{before.schedule_id}", {**body, "revision": before.revision})
-    return _result(False, bool(fields)), fields
+        saved = client.put(f"/schedules/{before.schedule_id}", {**body, "revision": before.revision})
+    return _result(False, bool(fields)), fields, tuple(saved.get("warnings", ()))
 
 
 def _result(new: bool, differs: bool) -> Result:
@@ -163,6 +204,9 @@ def _lines(change: Change, dry_run: bool) -> Iterator[Text]:
     )
     for name, (before, after) in change.fields.items():
         yield Text.assemble(f"{'':{width}} {name}: ", (_short(before), "red"), " → ", (_short(after), "green"))
+
+    for warning in change.warnings:
+        yield Text.assemble(f"{'':{width}} ", (f"! {warning}", "yellow"))
 
 
 def _short(value: Any) -> str:

@@ -85,6 +85,17 @@ class Client:
         """The first `limit` items of a list, page by page."""
         return islice(self._items(path, min(limit, PAGE), query), limit)
 
+    def download(self, path: str) -> Iterator[bytes]:
+        """What a path answers that is no JSON, a piece at a time."""
+        try:
+            with self._http.stream("GET", self._workspace + path) as response:
+                if not response.is_success:
+                    response.read()
+                    _body(response, self._url)
+                yield from response.iter_bytes()
+        except httpx.TransportError as error:
+            raise Unreachable(f"{self._url} broke off: {error}.") from error
+
     def _items(self, path: str, size: int, query: dict[str, object]) -> Iterator[Any]:
         cursor = None
         while True:

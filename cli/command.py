@@ -94,8 +94,10 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[Concatenate[Sessi
 
 
 def explain(problem: dict[str, Any]) -> str:
-    """A problem as one line: what, where, and what to do."""
+    """A problem as one line: what, where, and what to do. Where a text has to be accepted, the text."""
     parts = [str(problem["detail"])]
+    if problem.get("text"):
+        parts.append(f"“{problem['text']}”")
     if problem.get("field"):
         parts.append(f"[{problem['field']}]")
     if problem.get("hint"):

@@ -12,8 +12,9 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, replan, runs, schedules
+from cli import apply, evidence, graph, replan, runs, schedules
 from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
+from cli.guide import guide
 from cli.occurrences import occurrences
 from cli.up import up
 from domain.errors import AlmanacError
@@ -30,15 +31,20 @@ app = typer.Typer(
 
 app.command("up")(up)
 app.command("occurrences")(occurrences)
+app.command("guide")(guide)
 
 for name, body in {
     "apply": apply.apply,
     "list": schedules.list_schedules,
     "show": schedules.show,
     "preview": schedules.preview,
+    "graph": graph.graph,
     "runs": runs.runs,
     "trail": runs.trail,
     "run-now": runs.run_now,
+    "files": evidence.files,
+    "evidence": evidence.evidence,
+    "folders": evidence.folders,
     "cancel": runs.cancel,
     "pause": schedules.pause,
     "resume": schedules.resume,

@@ -33,6 +33,9 @@ KINDS: dict[str, type[PipelineDefinition | ScheduleDefinition]] = {
 
 MANIFEST_DIR = "${manifest_dir}"
 
+AFTER = "after"
+"""The field of a schedule's document that names its parents."""
+
 SUFFIXES = frozenset({".yaml", ".yml"})
 
 Definition = PipelineDefinition | ScheduleDefinition
@@ -58,6 +61,8 @@ class Manifest:
     node: yaml.Node
     kind: str
     definition: Definition
+    after: tuple[str, ...] = ()
+    """The names of a schedule's parents, which its definition has where their ids will be."""
 
     def place_of(self, field: str | None) -> Place:
         """Where this field of it is written, or the nearest part above that is."""
@@ -144,11 +149,31 @@ def _documents(file: Path) -> Iterator[Manifest | Mistake]:
 def _manifest(place: Place, node: yaml.Node, document: Any) -> Manifest | Mistake:
     try:
         kind = _kind(document)
-        fields = {key: value for key, value in document.items() if key != "kind"}
+        fields = {key: value for key, value in document.items() if key not in ("kind", AFTER)}
+        after = _after(document) if kind == "schedule" and AFTER in document else ()
+        if after:
+            fields["after_schedule_ids"] = after
+        elif AFTER in document:
+            fields[AFTER] = document[AFTER]
         definition = _check(_located(read(KINDS[kind], _json(fields)), place.file.parent))
-        return Manifest(place, node, kind, definition)
+        return Manifest(place, node, kind, definition, after)
     except AlmanacError as refusal:
         return Mistake(_place_of(place, node, refusal.field), refusal)
+
+
+def _after(document: dict[str, Any]) -> tuple[str, ...]:
+    """The parents by name: in files ids are not known, for the schedules may not be there yet."""
+    names = document[AFTER]
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise Invalid("apply.after_invalid", "`after` is a list of names of schedules.", field=AFTER)
+    if document.get("after_schedule_ids") is not None or document.get("after_schedule_id") is not None:
+        raise Invalid(
+            "apply.after_ambiguous",
+            "The parents are given by name and by id.",
+            field=AFTER,
+            hint="Keep one of the two.",
+        )
+    return tuple(names)
 
 
 def _kind(document: Any) -> str:

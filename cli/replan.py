@@ -68,8 +68,8 @@ def _replanned(session: Session, old: ScheduleView) -> Replanned:
         if refusal.is_outage:
             raise
         return Replanned(old, None, problem=refusal.problem)
-    moved = tuple(Moved.model_validate(one) for one in answer.pop("moved"))
-    return Replanned(old, ScheduleView.model_validate(answer), moved)
+    moved = tuple(Moved.model_validate(one) for one in answer["moved"])
+    return Replanned(old, ScheduleView.model_validate(answer["schedule"]), moved)
 
 
 def _plan(view: ScheduleView) -> dict[str, Any]:

@@ -35,7 +35,9 @@ def list_schedules(
 def show(session: Session, name: Name) -> None:
     """Show one schedule: policies, what it is doing, the next occurrences."""
     view = schedule_meant(session.client, name)
-    session.show(view.model_dump(mode="json"), lambda: tables.schedule(view, datetime.now(UTC)))
+    warnings = session.client.get(f"/schedules/{view.schedule_id}/advice")["warnings"]
+    body = view.model_dump(mode="json") | {"warnings": warnings}
+    session.show(body, lambda: tables.schedule(view, datetime.now(UTC), warnings))
 
 
 def preview(

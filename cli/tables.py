@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.moments import local, relative, span, utc
-from domain.run import Run, RunState, TrailRow
+from domain.run import ParentWait, Run, RunState, TrailRow, WaitStatus
 from domain.schedule import Condition, RunSummary, ScheduleView
 
 STATE_STYLES = {
@@ -104,8 +104,8 @@ def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
     return table
 
 
-def schedule(view: ScheduleView, now: datetime) -> RenderableType:
-    """One schedule: its condition, its policies, what it is doing and what comes next."""
+def schedule(view: ScheduleView, now: datetime, warnings: Sequence[str] = ()) -> RenderableType:
+    """One schedule: its condition, its policies, what it is doing, what comes next and what its author should know."""
     facts = _facts(_schedule_facts(view, now))
     upcoming = Rows({"next": 0, "": 0, "UTC": 0, "rule": 0})
     for occurrence in view.upcoming:
@@ -115,7 +115,10 @@ def schedule(view: ScheduleView, now: datetime) -> RenderableType:
             utc(occurrence.at),
             occurrence.kind,
         )
-    return Group(facts, Text(), upcoming) if view.upcoming else facts
+    shown: list[RenderableType] = [facts]
+    if view.upcoming:
+        shown += [Text(), upcoming]
+    return Group(*shown, *(Text(f"! {warning}", "yellow") for warning in warnings))
 
 
 def runs(found: Sequence[Run], now: datetime) -> RenderableType:
@@ -138,7 +141,7 @@ def runs(found: Sequence[Run], now: datetime) -> RenderableType:
         table.add(
             run.run_id,
             run.schedule_name,
-            state(run),
+            _state_of_run(run),
             relative(run.changed_at, now),
             _took(run),
             run.origin.value,
@@ -149,7 +152,29 @@ def runs(found: Sequence[Run], now: datetime) -> RenderableType:
 
 
 def run(found: Run, now: datetime) -> RenderableType:
-    return _facts(_run_facts(found, now))
+    facts = _facts(_run_facts(found, now))
+    return Group(facts, Text(), parents(found, now)) if found.waits_for else facts
+
+
+def parents(found: Run, now: datetime) -> RenderableType:
+    """Each parent whose occurrence the run waits for, or has waited for."""
+    table = Rows({"waits for": 0, "occurrence (UTC)": 0, "is": 0, "since": 0, "run": 120})
+    for parent in found.waits_for:
+        table.add(
+            parent.name or parent.schedule_id,
+            utc(parent.occurrence) if parent.occurrence else "-",
+            parent_state(parent),
+            relative(parent.since, now),
+            parent.run_id or "-",
+        )
+    return table
+
+
+def parent_state(parent: ParentWait) -> Text:
+    if parent.run_state is None:
+        return Text(parent.status.value.replace("_", " "), "yellow")
+    words = f"{parent.run_state.value} ({parent.reason})" if parent.reason else parent.run_state.value
+    return Text(words, STATE_STYLES[parent.run_state])
 
 
 def trail(rows: Sequence[TrailRow], zone_id: str) -> RenderableType:
@@ -232,6 +257,15 @@ def _run_facts(found: Run, now: datetime) -> Iterable[tuple[str, RenderableType 
     yield "folder", found.run_folder
     yield "execution", found.execution_id
     yield "stands in", found.stands_in
+
+
+def _state_of_run(run: Run) -> Text:
+    """For one that waits for parents, how many of them have ended."""
+    said = state(run)
+    if run.state is RunState.WAITING and run.waits_for:
+        ended = sum(parent.status is WaitStatus.ENDED for parent in run.waits_for)
+        said.append(f"  {ended} of {len(run.waits_for)} ended")
+    return said
 
 
 def _took(run: Run) -> str:

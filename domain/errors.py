@@ -7,6 +7,7 @@ AlmanacError
 ├── NotFound           404  no such thing here (an id of another workspace is also just this)
 ├── Conflict           409  right in itself, but not now
 ├── TooLarge           413  the body is larger than is read
+├── OutOfRange         416  a part of a file was asked for that it does not have
 ├── Busy               429  try again in a moment
 └── Unavailable        503  an outside thing (database, Temporal) does not answer
 
@@ -58,6 +59,10 @@ class Conflict(AlmanacError):
 
 class TooLarge(AlmanacError):
     status = 413
+
+
+class OutOfRange(AlmanacError):
+    status = 416
 
 
 class Busy(AlmanacError):

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from domain.errors import Conflict, Invalid
+from domain.schedule import ScheduleDefinition
 
 Edges = Mapping[str, Sequence[str]]
 """Schedule id -> the ids of its parents; every living schedule of the workspace is a key."""
 
 
-def check(schedule_id: str, parents: Sequence[str], edges: Edges, names: Mapping[str, str]) -> None:
+def check(schedule_id: str, definition: ScheduleDefinition, edges: Edges, names: Mapping[str, str]) -> None:
     """Refuses parents that don't live in this workspace, the schedule itself, and a circle through any number of
     others, which it prints."""
-    for index, parent in enumerate(parents):
-        field = f"after_schedule_ids.{index}"
+    listed = definition.after_schedule_ids or ()
+    for parent in definition.parents:
+        field = f"after_schedule_ids.{listed.index(parent)}" if parent in listed else "after_schedule_id"
         if parent == schedule_id:
             raise Invalid("schedule.validation.dependency_self", "A schedule can't wait for itself.", field=field)
         if parent not in edges:
@@ -24,7 +26,7 @@ def check(schedule_id: str, parents: Sequence[str], edges: Edges, names: Mapping
                 field=field,
                 hint="`almanac list` shows the ids.",
             )
-    circle = _circle(schedule_id, {**edges, schedule_id: parents})
+    circle = _circle(schedule_id, {**edges, schedule_id: definition.parents})
     if circle:
         path = " -> ".join(names.get(each, each) for each in circle)
         raise Invalid(

@@ -4,9 +4,11 @@ a new meaning gets a new name, because histories already written are replayed ag
 
 from __future__ import annotations
 
+from typing import Literal
+
 from domain.events import Event
 from domain.lane import Lane, LaneEntry, Launch
-from domain.run import Advanced, Run
+from domain.run import Advanced, Origin, Run
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.schedule_state import ScheduleState
 from domain.values import Value
@@ -96,6 +98,7 @@ class RunNow(Value):
 
     key: str
     by: str
+    origin: Literal[Origin.RUN_NOW, Origin.HOOK] = Origin.RUN_NOW
 
 
 class ScheduleAnswer(Value):

@@ -11,12 +11,22 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from domain.errors import Invalid
+from domain.parameters import Parameter, check_declared
 from domain.values import Value
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*")
 RESERVED_SEGMENTS = frozenset({"runs", "evaluation"})
 
 StepId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+
+
+class Retry(Value):
+    """Trying a failed step again, for steps that may be run twice."""
+
+    attempts: int = Field(ge=2, le=10)
+    """How often it is run at most, the first time included."""
+    pause_seconds: float = Field(default=1.0, ge=0, le=3600)
+    """How long before the next attempt; twice as long before each further one."""
 
 
 class CommandStep(Value):
@@ -27,11 +37,15 @@ class CommandStep(Value):
     environment: dict[str, str] = {}
     needs: tuple[StepId, ...] = ()
     timeout_seconds: int | None = Field(default=None, ge=1)
+    idempotent: bool = False
+    """Whether running it twice does no more than running it once. Only its author can know."""
+    retry: Retry | None = None
 
 
 class PipelineDefinition(Value):
     name: Annotated[str, Field(max_length=200)]
     description: str = ""
+    parameters: Annotated[tuple[Parameter, ...], Field(max_length=100)] = ()
     steps: Annotated[tuple[CommandStep, ...], Field(min_length=1, max_length=200)]
     run_retention_count: int | None = Field(default=None, ge=1, le=100_000)
     """So many ended runs of each family (scheduled, webhook, manual) keep their files; all without it."""
@@ -67,7 +81,8 @@ class PipelineVersion(Value):
 
 
 def check(definition: PipelineDefinition) -> None:
-    """Refuses a definition that could never run: a bad name, doubled step ids, needs that don't exist or go round."""
+    """Refuses a definition that could never run: a bad name, doubled step ids, needs that don't exist or go round,
+    parameters that contradict themselves, retries of what may run only once."""
     if not NAME.fullmatch(definition.name) or RESERVED_SEGMENTS & set(definition.name.split("/")):
         raise Invalid(
             "pipeline.validation.name_invalid",
@@ -84,6 +99,14 @@ def check(definition: PipelineDefinition) -> None:
                 field=f"steps.{index}.id",
             )
         seen.add(step.id)
+        if step.retry is not None and not step.idempotent:
+            raise Invalid(
+                "pipeline.validation.retry_not_idempotent",
+                f"Step '{step.id}' is tried again, and does not say that it may run twice.",
+                field=f"steps.{index}.retry",
+                hint="Write 'idempotent: true' if that is so; else leave 'retry' out.",
+            )
+    check_declared(definition.parameters)
     execution_order(definition.steps)
 
 

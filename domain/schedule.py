@@ -140,7 +140,7 @@ class Moved(Value):
     nominal: datetime
     before: datetime
     after: datetime | None
-    """None where the new data skips it, so that it is part of another occurrence or of none."""
+    """None where the new data has it in the past: it is not due any more, and not missed either."""
 
 
 class Backlog(Value):

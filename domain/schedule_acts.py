@@ -106,8 +106,11 @@ def set_workspace_active(state: ScheduleState, active: bool) -> ScheduleState:
 
 def replan(state: ScheduleState, now: datetime) -> ScheduleState:
     """The zone data changed: what the old plan has due is dealt with as planned, the rest is planned anew. Local
-    times already dealt with are not repeated, so nothing is missed and nothing runs twice."""
-    backlog = planned_backlog(state, now) if state.fires else None
+    times already dealt with are not repeated, so nothing is missed and nothing runs twice. Where more fell due than
+    the old plan tells, as after an outage, all of it is counted by the new data."""
+    if not state.fires or state.plan is None or not state.plan.planned or state.plan.planned[-1].at <= now:
+        return state.but(plan=None)
+    backlog = planned_backlog(state, now)
     settled = due(state, backlog, now) if backlog else state
     return settled.but(cursor=max(now, settled.cursor), plan=None)
 
@@ -183,11 +186,13 @@ def known_request(state: ScheduleState, key: str) -> Run | None:
     return next((run for run in state.requests if run.run_id == run_id), None)
 
 
-def run_now(state: ScheduleState, key: str, by: str, now: datetime) -> tuple[ScheduleState, Run]:
-    """Records a run at a person's or a service's request; its reference time is the request's."""
+def run_now(
+    state: ScheduleState, key: str, by: str, now: datetime, origin: Origin = Origin.RUN_NOW
+) -> tuple[ScheduleState, Run]:
+    """Records a run at the request of a person, a service or a webhook; its reference time is the request's."""
     start_by = now + timedelta(minutes=state.definition.max_start_delay_minutes)
     run_id = ids.run_now_id(state.schedule_id, key)
-    run = new_run(state, run_id, Origin.RUN_NOW, now, reference_time=now, start_by=start_by)
+    run = new_run(state, run_id, origin, now, reference_time=now, start_by=start_by)
     requested = request_lane(state, record(run, by=by), current(state, now), now)
     kept = (*state.requests, run)[-REMEMBERED_REQUESTS:]
     return requested.but(requests=kept), run

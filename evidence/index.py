@@ -171,8 +171,13 @@ def _described(runs: Path, name: str) -> Entry | None:
 
 def in_order(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """By when they began, the latest last; those whose time is not known come first."""
-    never = datetime.min.replace(tzinfo=UTC)
-    return tuple(sorted(entries, key=lambda entry: (entry.started_at or entry.created_at or never, entry.key)))
+    return tuple(sorted(entries, key=position))
+
+
+def position(entry: Entry) -> tuple[datetime, str]:
+    """Where an entry stands among the others."""
+    began = entry.started_at or entry.created_at or datetime.min.replace(tzinfo=UTC)
+    return began.astimezone(UTC), entry.key
 
 
 def _without_the_slot(runs: Path, entries: dict[str, Entry], key: str) -> dict[str, Entry]:

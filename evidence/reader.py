@@ -68,9 +68,15 @@ class _Wrong(Exception):
     """Why a document has to be set apart."""
 
 
-def read(folder: Path) -> Evidence:
-    """Raises OSError when the folder can't be listed; what is wrong with a single document is told beside it."""
-    metadata, broken = _metadata(folder)
+def read(folder: Path, owner: documents.RunMetadata | None = None) -> Evidence:
+    """What is in a run folder, or in the paired one of an evaluation, which has no description of its own and gets that
+    of the run as `owner`. Raises OSError when the folder can't be listed; what is wrong with a single document is
+    told beside it."""
+    metadata, broken = (owner, None) if owner else _metadata(folder)
+    return _read(folder, metadata, broken)
+
+
+def _read(folder: Path, metadata: documents.RunMetadata | None, broken: Document | None) -> Evidence:
     owner = metadata.identity if metadata else None
     marked = None if owner else folders.owner_of(os.fspath(folder))
     found = [_document(folder, path, owner, marked) for path in _paths(folder)]

@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from pydantic import JsonValue
-
 from domain.errors import Invalid
+from domain.parameters import Reference, Resolved, resolve
 from domain.pipeline import CommandStep, PipelineVersion, check, execution_order
 from domain.run import RunState
-from executors import step
+from domain.values import Value
+from executors import pipeline_payload, step
 from executors.process import Guardians
 from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
 
@@ -36,7 +36,7 @@ class PipelineCatalogue(Protocol):
 
 
 class PipelineExecutor:
-    """Payload: exactly `{"pipeline": <name>, "version": "current"}`."""
+    """Payload: `{"pipeline": <name>, "version": "current"}`, and `parameters` and `parameter_bindings` by name."""
 
     name = "pipeline"
 
@@ -45,9 +45,10 @@ class PipelineExecutor:
         self._guardians = Guardians()
 
     async def validate(self, workspace: str, payload: Payload) -> str:
-        pipeline = _pipeline_named_in(payload)
+        asked = pipeline_payload.read(payload)
+        pipeline = asked.pipeline
         try:
-            await self._catalogue.current(workspace, pipeline)
+            version = await self._catalogue.current(workspace, pipeline)
         except PipelineMissing:
             raise Invalid(
                 "schedule.validation.target_not_found",
@@ -62,25 +63,31 @@ class PipelineExecutor:
                 field="payload.pipeline",
                 hint="Release it, or switch its current version, then save again.",
             ) from None
+        resolve(version.definition.parameters, asked.parameters, asked.parameter_bindings, None)
         return f"{self.name}:{pipeline}"
 
-    async def prepare(self, workspace: str, payload: Payload) -> Prepared:
+    async def prepare(self, workspace: str, payload: Payload, reference: Reference) -> Prepared:
         try:
-            pipeline = _pipeline_named_in(payload)
+            asked = pipeline_payload.read(payload)
         except Invalid as refusal:
             raise Refused("payload_invalid", refusal.message) from refusal
-        version = await self._freeze(workspace, pipeline)
+        version = await self._freeze(workspace, asked.pipeline)
+        try:
+            resolved = resolve(version.definition.parameters, asked.parameters, asked.parameter_bindings, reference)
+        except Invalid as refusal:
+            raise Refused("parameters_invalid", refusal.message) from refusal
         return Prepared(
-            target=f"{self.name}:{pipeline}",
+            target=f"{self.name}:{asked.pipeline}",
             snapshot={
                 "pipeline_id": version.pipeline_id,
-                "pipeline": pipeline,
+                "pipeline": asked.pipeline,
                 "version": version.version,
                 "body_sha256": version.body_sha256,
+                "resolved_parameters": resolved,
             },
-            folder_owner=pipeline,
+            folder_owner=asked.pipeline,
             run_retention_count=version.definition.run_retention_count,
-            body=version.model_dump(mode="json"),
+            body={"version": version.model_dump(mode="json"), "parameters": resolved},
         )
 
     async def _freeze(self, workspace: str, pipeline: str) -> PipelineVersion:
@@ -96,21 +103,31 @@ class PipelineExecutor:
         return version
 
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
-        version = PipelineVersion.model_validate(execution.prepared.body)
-        work = _Steps(execution, progress, self._guardians)
+        frozen = _Frozen.model_validate(execution.prepared.body)
+        work = _Steps(execution, frozen.parameters, progress, self._guardians)
         try:
             async with asyncio.timeout(execution.timeout_seconds):
-                await work.run(execution_order(version.definition.steps))
+                await work.run(execution_order(frozen.version.definition.steps))
         except TimeoutError:
             return work.timed_out()
         return work.outcome()
 
 
+class _Frozen(Value):
+    """What a prepared run executes."""
+
+    version: PipelineVersion
+    parameters: Resolved
+
+
 class _Steps:
     """The steps of one execution, and what became of each so far."""
 
-    def __init__(self, execution: Execution, progress: Callable[[str], None], guardians: Guardians) -> None:
+    def __init__(
+        self, execution: Execution, parameters: Resolved, progress: Callable[[str], None], guardians: Guardians
+    ) -> None:
         self._execution = execution
+        self._parameters = parameters
         self._guardians = guardians
         self._progress = progress
         self._slots = asyncio.Semaphore(STEPS_AT_ONCE)
@@ -137,12 +154,25 @@ class _Steps:
         self._started += 1
         self._running.append(one.id)
         self._progress(f"step {one.id} started")
-        failure = await step.run(one, self._execution, self._guardians)
+        failure = await self._attempts(one)
         self._running.remove(one.id)
         self._progress(f"step {one.id} failed: {failure}" if failure else f"step {one.id} succeeded")
         if failure is not None:
             self._failures[one.id] = failure
         return failure is None
+
+    async def _attempts(self, one: CommandStep) -> str | None:
+        """What went wrong with the last attempt. Each attempt has its own logs and its own result."""
+        failure = await step.run(one, self._execution, self._parameters, self._guardians)
+        if one.retry is None:
+            return failure
+        for attempt in range(1, one.retry.attempts):
+            if failure is None:
+                return None
+            self._progress(f"step {one.id} failed and is tried again: {failure}")
+            await asyncio.sleep(one.retry.pause_seconds * 2 ** (attempt - 1))
+            failure = await step.run(one, self._execution, self._parameters, self._guardians)
+        return failure
 
     def outcome(self) -> Outcome:
         if not self._failures:
@@ -160,37 +190,3 @@ class _Steps:
             message=f"The run was stopped after {self._execution.timeout_seconds} s; running then: {during}.",
             steps_run=self._started,
         )
-
-
-def _pipeline_named_in(payload: Payload) -> str:
-    """Raises Invalid unless the payload is exactly what a pipeline's is."""
-    for key in payload:
-        if key not in ("pipeline", "version"):
-            raise _key_refused(key)
-    pipeline, version = payload.get("pipeline"), payload.get("version")
-    if not isinstance(pipeline, str) or not pipeline:
-        raise _refused("pipeline", "A pipeline's payload names the pipeline.", "Write its name, such as finance/daily.")
-    if version != "current":
-        raise _version_refused(version)
-    return pipeline
-
-
-def _key_refused(key: str) -> Invalid:
-    if key.startswith("reference"):
-        hint = "The reference time is the scheduler's own, frozen for each run. Leave it out."
-    else:
-        hint = 'A payload is {"pipeline": "<name>", "version": "current"}.'
-    return _refused(key, f"'{key}' has no place in a pipeline's payload.", hint)
-
-
-def _version_refused(version: JsonValue) -> Invalid:
-    hint = 'A schedule follows the pipeline\'s current version: write "current".'
-    if version == "latest":
-        return _refused("version", "'latest' selects nothing: a draft may be newer than what is current.", hint)
-    if version is None:
-        return _refused("version", "The payload says no version.", hint)
-    return _refused("version", "A schedule can't be tied to one version.", hint)
-
-
-def _refused(key: str, message: str, hint: str) -> Invalid:
-    return Invalid("schedule.validation.payload_invalid", message, field=f"payload.{key}", hint=hint)

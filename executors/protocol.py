@@ -14,6 +14,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from domain.identity import RunIdentity
+from domain.parameters import Reference
 from domain.run import RunState
 from domain.values import Value
 
@@ -69,8 +70,9 @@ class Executor(Protocol):
         """Checks a payload when a schedule is saved and answers its target, the name of its lane. Raises
         domain.errors.Invalid with the path of the field."""
 
-    async def prepare(self, workspace: str, payload: Payload) -> Prepared:
-        """Freezes what a run of this payload executes now. Raises Refused."""
+    async def prepare(self, workspace: str, payload: Payload, reference: Reference) -> Prepared:
+        """Freezes what a run of this payload executes; what depends on the time is computed on `reference`. Raises
+        Refused."""
 
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
         """Runs to the end and says how it ended; `progress` takes a line for people and is cheap. When the

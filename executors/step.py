@@ -3,6 +3,7 @@
     <run folder>/work/                       where programs run; shared by the steps of the run
     <run folder>/steps/<step>/stdout.log     and stderr.log: what the program wrote
     <run folder>/steps/<step>/identity-1.json   whose step and logs these are, for the program to read
+    <run folder>/steps/<step>/parameters-1.json   the run's parameters, where there are any
     <run folder>/steps/<step>/result-1.json     how it ended
 
 A repeated step writes stdout-2.log and so on: nothing is overwritten.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,6 +22,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from domain.parameters import Resolved
 from domain.pipeline import CommandStep
 from evidence import documents
 from executors.process import Captured, Command, Ended, Guardians, Program
@@ -29,11 +32,11 @@ LAST_LINE_CHARACTERS = 300
 LAST_LINE_BYTES = 4096
 
 
-async def run(step: CommandStep, execution: Execution, guardians: Guardians) -> str | None:
+async def run(step: CommandStep, execution: Execution, parameters: Resolved, guardians: Guardians) -> str | None:
     """Runs the step; None when it succeeded, else what went wrong, in words that follow its name. When cancelled,
     its program is stopped and the result written before CancelledError goes on."""
     try:
-        command = await asyncio.to_thread(_command, step, execution)
+        command = await asyncio.to_thread(_command, step, execution, parameters)
         program = Program(command, guardians)
         try:
             ended = await program.run()
@@ -50,7 +53,7 @@ async def run(step: CommandStep, execution: Execution, guardians: Guardians) -> 
         return f"could not write to the run folder: {error.strerror or error}"
 
 
-def _command(step: CommandStep, execution: Execution) -> Command:
+def _command(step: CommandStep, execution: Execution, parameters: Resolved) -> Command:
     folder = execution.folder.absolute()
     work, directory = folder / "work", folder / "steps" / step.id
     work.mkdir(exist_ok=True)
@@ -60,7 +63,7 @@ def _command(step: CommandStep, execution: Execution) -> Command:
     identity = documents.write(folder, execution.identity, "identity", logs, step_id=step.id, lasting=False)
     return Command(
         argv=step.command,
-        environment=_environment(step, execution, identity),
+        environment={**_environment(step, execution, identity), **_parameters(step, execution, parameters)},
         directory=work,
         stdout=stdout,
         stderr=stderr,
@@ -104,6 +107,19 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
         if instant is not None:
             environment[name] = _utc(instant)
     return environment
+
+
+def _parameters(step: CommandStep, execution: Execution, resolved: Resolved) -> Mapping[str, str]:
+    """A parameter without a value has no variable; true and false are written as in JSON. The file has all."""
+    if not resolved:
+        return {}
+    folder = execution.folder.absolute()
+    file = documents.write(folder, execution.identity, "parameters", resolved, step_id=step.id, lasting=False)
+    return {
+        f"ALMANAC_PARAMETER_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
+        for name, value in resolved.items()
+        if value is not None
+    } | {"ALMANAC_PARAMETERS": str(file)}
 
 
 def _utc(instant: datetime) -> str:

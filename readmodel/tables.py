@@ -157,6 +157,21 @@ pipeline_versions = Table(
     Column("released_by", Text, nullable=False),
 )
 
+hooks = Table(
+    "hooks",
+    metadata,
+    Column("hook_id", Text, primary_key=True),
+    Column("workspace", Text, nullable=False),
+    Column("schedule_id", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("former_secret", Text),
+    Column("former_until", TIME),
+    Column("created_at", TIME, nullable=False, server_default=func.now()),
+    Column("created_by", Text, nullable=False),
+    Column("rotated_at", TIME),
+    Index("hooks_by_schedule", "workspace", "schedule_id", "hook_id"),
+)
+
 audit = Table(
     "audit",
     metadata,

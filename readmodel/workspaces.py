@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from domain.errors import Invalid, NotFound
 from domain.values import Value
+from readmodel import audit
 from readmodel.database import Database
 from readmodel.tables import workspaces
 
@@ -37,6 +38,21 @@ class Workspaces:
         async with self._database.transaction() as connection:
             await connection.execute(insert(workspaces).values(name=name).on_conflict_do_nothing())
         return await self.require(name)
+
+    async def set_active(self, name: str, active: bool, by: str) -> Workspace:
+        """Raises NotFound `workspace.not_found`. Leaves a row in the audit."""
+        await self.require(name)
+        async with self._database.transaction() as connection:
+            await connection.execute(update(workspaces).where(workspaces.c.name == name).values(active=active))
+            action = "workspace.activate" if active else "workspace.deactivate"
+            await audit.append(connection, by=by, action=action, workspace=name, subjects={"workspace": name})
+        return Workspace(name=name, active=active)
+
+    async def is_active(self, name: str) -> bool:
+        """One that was never made was never made inactive either."""
+        async with self._database.reading() as connection:
+            active = await connection.scalar(select(workspaces.c.active).where(workspaces.c.name == name))
+        return active is not False
 
     async def require(self, name: str) -> Workspace:
         """Raises NotFound `workspace.not_found`."""

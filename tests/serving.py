@@ -76,6 +76,7 @@ async def standing(
         yield Settings(
             database_url=database_url,
             temporal_address=temporal.address,
+            storage=worker.storage,
             token_file=token_in(folder),
             max_schedules_per_workspace=max_schedules,
             max_body_bytes=max_body_bytes,

@@ -27,8 +27,9 @@ BESIDE = {
 """Imports within a layer. They never go round."""
 
 DOMAIN_IMPORTS = {
-    *("__future__", "base64", "bisect", "collections", "dataclasses", "datetime", "difflib", "enum", "functools"),
-    *("hashlib", "itertools", "json", "math", "re", "string", "struct", "typing", "unicodedata", "uuid", "zlib"),
+    *("__future__", "base64", "bisect", "collections", "dataclasses", "datetime", "decimal", "difflib", "enum"),
+    *("functools", "hashlib", "itertools", "json", "math", "re", "string", "struct", "typing", "unicodedata"),
+    *("uuid", "zlib"),
     *("pydantic", "croniter"),
     *("importlib", "tzdata", "zoneinfo"),  # the pinned zone data, which is part of the program
 }

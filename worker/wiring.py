@@ -28,6 +28,7 @@ from readmodel.database import Database
 from readmodel.pipelines import Pipelines
 from readmodel.projection import Projector
 from readmodel.queries import Queries
+from readmodel.workspaces import Workspaces
 from worker.settings import WorkerSettings
 from workflows.lane import LaneWorkflow
 from workflows.run import RunWorkflow
@@ -69,6 +70,7 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
         client=client,
         executors=executors,
         claims=claims,
+        workspaces=Workspaces(database),
         storage=settings.storage,
         worker=settings.worker_name,
         retention=Retention(Queries(database), projector, settings.storage),

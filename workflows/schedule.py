@@ -152,7 +152,7 @@ class ScheduleWorkflow:
         known = schedule_acts.known_request(self._live, request.key)
         if known is not None:
             return RunNowAnswer(run=known, events=())
-        state, run = schedule_acts.run_now(self._live, request.key, request.by, workflow.now())
+        state, run = schedule_acts.run_now(self._live, request.key, request.by, workflow.now(), request.origin)
         self._put(schedule_state.announced(state))
         return RunNowAnswer(run=run, events=self._live.outbox)
 

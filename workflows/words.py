@@ -6,7 +6,7 @@ from datetime import datetime
 
 from domain.lane import Lane, LaneEntry
 from domain.occurrences import Occurrence
-from domain.run import Run
+from domain.run import ParentWait, Run
 from domain.schedule import Condition
 from domain.schedule_state import ScheduleState
 
@@ -19,13 +19,17 @@ def schedule_timer(state: ScheduleState) -> str:
 def schedule_details(state: ScheduleState) -> str:
     """Markdown: the condition, the next occurrences in local time, and what is under way."""
     definition = state.definition
-    lines = [f"**{definition.name}** · `{definition.cron}` {definition.timezone} · {_condition(state)}"]
+    pattern = f"`{definition.cron}`" if definition.cron else "driven by its parents ·"
+    lines = [f"**{definition.name}** · {pattern} {definition.timezone} · {_condition(state)}"]
     if state.fires and state.plan is not None:
         ahead = [p.occurrence for p in state.plan.planned if p.at > state.cursor][:5]
         lines += ["", f"Next occurrences (zone data {state.plan.tzdata_version}):"]
         lines += [f"- {local(occurrence, definition.timezone)}" for occurrence in ahead]
     if state.open_runs:
         lines += ["", "Under way:", *(f"- {run_line(open_run.run)}" for open_run in state.open_runs)]
+    for waiting in state.waiting:
+        lines += ["", f"{run_line(waiting.run)}, until {utc(waiting.question.until)}:"]
+        lines += [f"- {parent_line(parent)}" for parent in waiting.run.waits_for]
     if state.last_run is not None:
         last = state.last_run
         lines += ["", f"Latest run: {last.run_id} {_outcome(last.state, last.reason)}, {utc(last.at)}"]
@@ -63,6 +67,14 @@ def run_details(run: Run) -> str:
 
 def run_line(run: Run) -> str:
     return f"{run.run_id} {_outcome(run.state, run.reason)}"
+
+
+def parent_line(parent: ParentWait) -> str:
+    """A parent, the occurrence that is waited for, how that is and since when."""
+    what = _outcome(parent.run_state, parent.reason) if parent.run_state else parent.status.replace("_", " ")
+    due = f", due {utc(parent.occurrence)}" if parent.occurrence else ""
+    by = f", run {parent.run_id}" if parent.run_id else ""
+    return f"{parent.name or parent.schedule_id}{due}: {what} since {utc(parent.since)}{by}"
 
 
 def local(occurrence: Occurrence, zone: str) -> str:

@@ -33,12 +33,20 @@ async def dark(token_file: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture(scope="session")
-async def api(
-    postgres: PostgresServer, database: Database, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[httpx.AsyncClient]:
+def behind_api(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("behind-api")
+
+
+@pytest.fixture
+def storage_behind_api(behind_api: Path) -> Path:
+    """Where the API's worker has its run folders."""
+    return behind_api / "storage"
+
+
+@pytest.fixture(scope="session")
+async def api(postgres: PostgresServer, database: Database, behind_api: Path) -> AsyncIterator[httpx.AsyncClient]:
     """An API on real servers, with a worker."""
-    folder = tmp_path_factory.mktemp("behind-api")
-    limited = standing(database, postgres.url, folder, max_schedules=5, max_body_bytes=100_000)
+    limited = standing(database, postgres.url, behind_api, max_schedules=5, max_body_bytes=100_000)
     async with limited as settings, serving(settings) as served:
         yield served
 

@@ -22,6 +22,7 @@ from pydantic_core import PydanticUndefined
 from api.app import create
 from api.settings import Settings
 from cli.main import app as command_line
+from domain.parameters import Parameter
 from domain.pipeline import CommandStep, PipelineDefinition
 from domain.run import BLOCKING_REFUSALS, FINAL_STATES, REASONS, RunState
 from domain.schedule import ScheduleDefinition
@@ -40,6 +41,7 @@ def tables() -> dict[str, str]:
         "settings": _settings(),
         "schedule fields": _fields(ScheduleDefinition),
         "pipeline fields": _fields(PipelineDefinition),
+        "parameter fields": _fields(Parameter),
         "step fields": _fields(CommandStep),
         "states": _states(),
         "codes": _codes(),

@@ -70,13 +70,12 @@ class Town:
             upcoming = min(due, self._events[0][0] if self._events else until)
             if upcoming > until:
                 break
+            woken = [each for each in self.states if (wake := self._wake(each)) is not None and wake <= upcoming]
             self.now = max(self.now, upcoming)
             while self._events and self._events[0][0] <= self.now:
                 heapq.heappop(self._events)[2]()
-            for schedule_id in self.states:
-                wake = self._wake(schedule_id)
-                if wake is not None and wake <= self.now:
-                    self.settle(schedule_id)
+            for schedule_id in woken:
+                self.settle(schedule_id)
             if upcoming == until and not self._pending(until):
                 break
         self.now = until

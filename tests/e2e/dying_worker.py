@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from domain.parameters import Reference
 from domain.run import RunState
 from evidence import endings
 from executors.protocol import Execution, Outcome, Payload, Prepared
@@ -37,7 +38,7 @@ class Probe:
     async def validate(self, workspace: str, payload: Payload) -> str:
         return "probe:a"
 
-    async def prepare(self, workspace: str, payload: Payload) -> Prepared:
+    async def prepare(self, workspace: str, payload: Payload, reference: Reference) -> Prepared:
         if self._boundary == "preparing":
             die()
         script = str(payload["script"])

@@ -151,6 +151,18 @@ async def test_killed_before_the_claim_and_not_worth_a_second_try(house: House, 
     assert (await harness.view(schedule)).blocked is None
 
 
+async def test_no_worker_has_a_slot_while_it_is_worth_starting(house: House, workspace: str) -> None:
+    """Each try is on the trail and counted, and nothing is blocked."""
+    harness = house.harness(workspace)
+    schedule = await harness.create(lateness_seconds=0)
+    await harness.run_now(schedule)
+    run = await ended(harness, schedule)
+    assert (run.state, run.reason) == (RunState.NOT_STARTED, "capacity")
+    trail = await harness.trail(run.run_id)
+    assert [(row.kind, row.data.get("retries")) for row in trail][1:] == [("capacity_retried", 1), ("finished", None)]
+    assert (await harness.view(schedule)).blocked is None
+
+
 async def test_a_halted_worker_tells_the_truth_late(house: House, workspace: str) -> None:
     """Its lane goes on after the fence, its schedule stays blocked, and the same run is updated."""
     harness = house.harness(workspace)

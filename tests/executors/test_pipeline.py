@@ -14,13 +14,15 @@ import pytest
 
 from domain.errors import Invalid
 from domain.identity import RunIdentity
-from domain.pipeline import CommandStep, PipelineDefinition, PipelineVersion
+from domain.parameters import Parameter, ParameterType, Reference
+from domain.pipeline import CommandStep, PipelineDefinition, PipelineVersion, Retry
 from domain.run import Origin, RunState
 from executors import process
 from executors.pipeline import PipelineExecutor, PipelineMissing, PipelineUnreleased
 from executors.protocol import Execution, Outcome, Payload, Refused
 
 SCHEDULED_FOR = datetime(2027, 3, 14, 7, tzinfo=UTC)
+REFERENCE = Reference(at=SCHEDULED_FOR, zone="America/New_York")
 PAYLOAD: Payload = {"pipeline": "finance/close", "version": "current"}
 
 
@@ -53,8 +55,9 @@ def pipeline(*steps: CommandStep) -> PipelineDefinition:
     return PipelineDefinition(name="finance/close", steps=steps or (step("only", "true"),))
 
 
-def executor(*steps: CommandStep) -> PipelineExecutor:
-    return PipelineExecutor(Catalogue(finance__close=pipeline(*steps), draft=None))
+def executor(*steps: CommandStep, parameters: tuple[Parameter, ...] = ()) -> PipelineExecutor:
+    definition = pipeline(*steps).model_copy(update={"parameters": parameters})
+    return PipelineExecutor(Catalogue(finance__close=definition, draft=None))
 
 
 class Ran:
@@ -81,8 +84,9 @@ class Ran:
             }
         )
 
-    async def outcome(self) -> Outcome:
-        prepared = await self._executor.prepare("acme", PAYLOAD)
+    async def outcome(self, executor: PipelineExecutor | None = None, payload: Payload = PAYLOAD) -> Outcome:
+        running = executor or self._executor
+        prepared = await running.prepare("acme", payload, REFERENCE)
         execution = Execution(
             identity=self.identity,
             prepared=prepared,
@@ -90,7 +94,7 @@ class Ran:
             timeout_seconds=self._timeout_seconds,
             reference_time=SCHEDULED_FOR,
         )
-        return await self._executor.execute(execution, self.progress.append)
+        return await running.execute(execution, self.progress.append)
 
     def output(self, step_id: str) -> str:
         return (self.folder / "steps" / step_id / "stdout.log").read_text()
@@ -124,6 +128,13 @@ async def test_a_pipeline_with_a_current_version_is_a_target() -> None:
         ({**PAYLOAD, "reference": "x"}, "payload.reference", "no place"),
         ({**PAYLOAD, "reference_at": "x"}, "payload.reference_at", "no place"),
         ({**PAYLOAD, "reference_timezone": "x"}, "payload.reference_timezone", "no place"),
+        ({**PAYLOAD, "parameters": ["a"]}, "payload.parameters", "not an object"),
+        ({**PAYLOAD, "parameter_bindings": None}, "payload.parameter_bindings", "not an object"),
+        (
+            {**PAYLOAD, "parameter_bindings": {"day": {"source": "keyword", "name": "TODAY", "reference_at": "x"}}},
+            "payload.parameter_bindings.day.reference_at",
+            "no place",
+        ),
     ],
 )
 async def test_a_payload_is_exactly_a_pipeline_and_current(payload: Payload, field: str, words: str) -> None:
@@ -132,7 +143,7 @@ async def test_a_payload_is_exactly_a_pipeline_and_current(payload: Payload, fie
     assert (refusal.value.code, refusal.value.field) == ("schedule.validation.payload_invalid", field)
     assert refusal.value.hint
     with pytest.raises(Refused, match=words) as refused:
-        await executor().prepare("acme", payload)
+        await executor().prepare("acme", payload, REFERENCE)
     assert refused.value.reason == "payload_invalid"
 
 
@@ -152,20 +163,20 @@ async def test_a_target_that_can_not_run_is_refused_when_saved_and_when_run(
         await executor().validate(workspace, payload)
     assert (refusal.value.code, refusal.value.field) == (f"schedule.validation.{code}", "payload.pipeline")
     with pytest.raises(Refused, match=f"'{name}'") as refused:
-        await executor().prepare(workspace, payload)
+        await executor().prepare(workspace, payload, REFERENCE)
     assert refused.value.reason == reason
 
 
 async def test_a_stored_body_that_can_not_run_is_refused() -> None:
     with pytest.raises(Refused, match="needs 'gone'") as refused:
-        await executor(step("a", "true", needs=("gone",))).prepare("acme", PAYLOAD)
+        await executor(step("a", "true", needs=("gone",))).prepare("acme", PAYLOAD, REFERENCE)
     assert refused.value.reason == "payload_invalid"
 
 
 async def test_prepare_freezes_exactly_what_is_current() -> None:
     catalogue = Catalogue(finance__close=pipeline(step("a", "true")))
     definition = pipeline(step("a", "true"))
-    prepared = await PipelineExecutor(catalogue).prepare("acme", PAYLOAD)
+    prepared = await PipelineExecutor(catalogue).prepare("acme", PAYLOAD, REFERENCE)
     catalogue.pipelines["finance/close"] = pipeline(step("b", "false"))
     assert prepared.target == "pipeline:finance/close"
     assert prepared.folder_owner == "finance/close"
@@ -174,8 +185,75 @@ async def test_prepare_freezes_exactly_what_is_current() -> None:
         "pipeline": "finance/close",
         "version": 3,
         "body_sha256": definition.body_sha256,
+        "resolved_parameters": {},
     }
-    assert PipelineVersion.model_validate(prepared.body).definition == definition
+    assert isinstance(prepared.body, dict)
+    assert PipelineVersion.model_validate(prepared.body["version"]).definition == definition
+
+
+DAY = Parameter(name="day", type=ParameterType.DATE, required=True)
+TODAY: Payload = {**PAYLOAD, "parameter_bindings": {"day": {"source": "keyword", "name": "TODAY"}}}
+
+
+async def test_parameters_are_bound_on_the_frozen_reference_time_and_shown() -> None:
+    """07:00 in UTC is 02:00 in New York on the night of the change."""
+    bound = executor(parameters=(DAY, Parameter(name="note", type=ParameterType.STRING)))
+    await bound.validate("acme", TODAY)
+    prepared = await bound.prepare("acme", TODAY, REFERENCE)
+    assert prepared.snapshot["resolved_parameters"] == {"day": "2027-03-14", "note": None}
+    earlier = Reference(at=datetime(2027, 3, 14, 3, tzinfo=UTC), zone="America/New_York")
+    prepared = await bound.prepare("acme", TODAY, earlier)
+    assert prepared.snapshot["resolved_parameters"] == {"day": "2027-03-13", "note": None}
+
+
+@pytest.mark.parametrize(
+    ("payload", "code"),
+    [
+        (PAYLOAD, "parameters_invalid"),
+        ({**PAYLOAD, "parameters": {"day": "soon"}}, "parameters_invalid"),
+        ({**PAYLOAD, "parameters": {"dya": "2027-03-14"}}, "parameters_invalid"),
+        ({**PAYLOAD, "parameter_bindings": {"dya": {"source": "keyword", "name": "TODAY"}}}, "binding_invalid"),
+        ({**TODAY, "parameters": {"day": "2027-03-14"}}, "binding_conflict"),
+    ],
+)
+async def test_what_does_not_bind_is_refused_when_saved_and_when_run(payload: Payload, code: str) -> None:
+    bound = executor(parameters=(DAY,))
+    with pytest.raises(Invalid) as refusal:
+        await bound.validate("acme", payload)
+    assert refusal.value.code == f"schedule.validation.{code}"
+    with pytest.raises(Refused) as refused:
+        await bound.prepare("acme", payload, REFERENCE)
+    assert refused.value.reason == "parameters_invalid"
+
+
+async def test_a_step_gets_its_parameters_as_variables_and_as_a_file(tmp_path: Path) -> None:
+    show = "env | grep ^ALMANAC_PARAMETER_ | sort; cat $ALMANAC_PARAMETERS"
+    ran = Ran(tmp_path, script("show", show))
+    declared = (
+        DAY,
+        Parameter(name="Rate", type=ParameterType.DECIMAL, default=0.5),
+        Parameter(name="dry", type=ParameterType.BOOLEAN, default=False),
+        Parameter(name="note", type=ParameterType.STRING),
+        Parameter(name="text", type=ParameterType.STRING, default="a 'quoted'\nline"),
+    )
+    bound = executor(script("show", show), parameters=declared)
+    assert (await ran.outcome(bound, TODAY)).state is RunState.SUCCEEDED
+    variables, _, document = ran.output("show").partition("{")
+    assert variables.splitlines() == [
+        "ALMANAC_PARAMETER_DAY=2027-03-14",
+        "ALMANAC_PARAMETER_DRY=false",
+        "ALMANAC_PARAMETER_RATE=0.5",
+        "ALMANAC_PARAMETER_TEXT=a 'quoted'",
+    ]
+    values = json.loads("{" + document)
+    assert values["identity"]["run_id"] == ran.identity.run_id
+    assert values["body"] == {
+        "day": "2027-03-14",
+        "Rate": "0.5",
+        "dry": False,
+        "note": None,
+        "text": "a 'quoted'\nline",
+    }
 
 
 async def test_a_run_whose_steps_all_succeed_succeeds(tmp_path: Path) -> None:
@@ -356,3 +434,37 @@ async def test_a_second_execution_overwrites_nothing(tmp_path: Path) -> None:
         *("stdout.log", "stderr.log", "identity-1.json", "result-1.json"),
         *("stdout-2.log", "stderr-2.log", "identity-2.json", "result-2.json"),
     }
+
+
+AGAIN = Retry(attempts=3, pause_seconds=0)
+
+
+async def test_a_step_that_may_run_twice_is_tried_again_with_logs_of_its_own(tmp_path: Path) -> None:
+    ran = Ran(
+        tmp_path, script("flaky", "echo try; mkdir first 2>/dev/null && exit 1; true", idempotent=True, retry=AGAIN)
+    )
+    assert (await ran.outcome()).state is RunState.SUCCEEDED
+    logs = ran.folder / "steps" / "flaky"
+    assert [(logs / name).read_text() for name in ("stdout.log", "stdout-2.log")] == ["try\n", "try\n"]
+    statuses = [json.loads((logs / f"result-{n}.json").read_text())["body"]["status"] for n in (1, 2)]
+    assert statuses == ["failed", "succeeded"]
+    assert "step flaky failed and is tried again: ended with exit code 1." in ran.progress
+
+
+async def test_a_step_that_keeps_failing_fails_after_its_last_attempt(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, script("broken", "exit 4", idempotent=True, retry=AGAIN))
+    outcome = await ran.outcome()
+    assert (outcome.state, outcome.message) == (RunState.FAILED, "Step 'broken' ended with exit code 4.")
+    assert not (ran.folder / "steps" / "broken" / "stdout-4.log").exists()
+    assert (ran.folder / "steps" / "broken" / "stdout-3.log").exists()
+
+
+async def test_a_step_runs_once_unless_it_says_otherwise(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, script("once", "exit 4", idempotent=True))
+    assert (await ran.outcome()).state is RunState.FAILED
+    assert not (ran.folder / "steps" / "once" / "stdout-2.log").exists()
+
+
+async def test_a_retry_of_what_may_run_only_once_is_refused() -> None:
+    with pytest.raises(Refused, match="does not say that it may run twice"):
+        await executor(script("once", "true", retry=AGAIN)).prepare("acme", PAYLOAD, REFERENCE)

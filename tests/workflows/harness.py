@@ -15,6 +15,7 @@ from domain.messages import (
     Act,
     CreateSchedule,
     DropRun,
+    ReplanAnswer,
     ReviseSchedule,
     RunNow,
     RunNowAnswer,
@@ -69,9 +70,8 @@ class Harness:
         return self.client.get_workflow_handle(ids.schedule_workflow_id(self.workspace, schedule_id))
 
     async def act(self, schedule_id: str, update: str) -> ScheduleAnswer:
-        answer: ScheduleAnswer = await self.handle(schedule_id).execute_update(
-            update, Act(by="test"), result_type=ScheduleAnswer
-        )
+        kind = ReplanAnswer if update == messages.REPLAN_UPDATE else ScheduleAnswer
+        answer: ScheduleAnswer = await self.handle(schedule_id).execute_update(update, Act(by="test"), result_type=kind)
         return answer
 
     async def revise(self, schedule_id: str, expected_revision: int = 1, **changes: Any) -> ScheduleAnswer:

@@ -1,7 +1,7 @@
 """An executor that does as it is told, so that a test decides when and how a run ends.
 
 The payload `{"lane": "a", "script": "succeed"}` succeeds at once, `fail` fails, `hold` lasts until the test
-releases it, `raise` breaks, `refuse:<reason>` is refused when prepared.
+releases it, `raise` breaks, `break` breaks already when prepared, `refuse:<reason>` is refused then.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from domain.parameters import Reference
 from domain.run import RunState
 from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
 
@@ -23,10 +24,12 @@ class ProbeExecutor:
     async def validate(self, workspace: str, payload: Payload) -> str:
         return f"probe:{payload.get('lane', 'a')}"
 
-    async def prepare(self, workspace: str, payload: Payload) -> Prepared:
+    async def prepare(self, workspace: str, payload: Payload, reference: Reference) -> Prepared:
         script = str(payload.get("script", "succeed"))
         if script.startswith("refuse:"):
             raise Refused(script.partition(":")[2], "The test refuses it.")
+        if script == "break":
+            raise RuntimeError("as told")
         return Prepared(
             target=f"probe:{payload.get('lane', 'a')}", snapshot={"script": script}, folder_owner="probe", body=script
         )

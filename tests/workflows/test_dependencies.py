@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -163,6 +163,34 @@ async def test_a_paused_parent_s_occurrence_that_passes_is_absent(harness: Harne
     await harness.let_pass(await _until(harness, "09:05"))
     (run,) = await harness.final(child)
     assert (run.state, run.reason) == (RunState.SKIPPED, "parent_absent")
+
+
+@pytest.mark.slow
+async def test_weeks_over_both_changes_of_the_clock_with_parents_in_other_zones(
+    database: Database, worker_settings: WorkerSettings, workspace: str
+) -> None:
+    """Berlin, New York and Tokyo change at different dates or never; each day's dependent has each day's parents."""
+    async with skipping(database, worker_settings, workspace) as harness:
+        for month, day in ((3, 7), (10, 24)):
+            began = await harness.now()
+            year = began.year if (began.month, began.day) < (month, day) else began.year + 1
+            await harness.let_pass(datetime(year, month, day, 12, tzinfo=UTC) - began)
+            tokyo = await harness.create(cron="30 7 * * *", timezone="Asia/Tokyo", lane="a")
+            berlin = await harness.create(cron="30 2 * * *", timezone="Europe/Berlin", lane="b")
+            york = await harness.create(
+                cron="30 2 * * *", timezone="America/New_York", lane="c", after_schedule_ids=(tokyo, berlin)
+            )
+            await harness.let_pass(timedelta(days=23))
+            for schedule in (york, berlin, tokyo):
+                await harness.act(schedule, messages.DELETE_UPDATE)
+            runs = (await harness.final(york, 23, within=60))[2:]
+            days = [run.nominal[0].date() for run in runs]
+            assert days == [days[0] + timedelta(days=n) for n in range(len(runs))]
+            assert {run.state for run in runs} == {RunState.SUCCEEDED}
+            for run in runs:
+                assert [parent.nominal[0].date() for parent in run.waits_for] == [run.nominal[0].date()] * 2
+            offsets = {run.nominal[0].replace(tzinfo=UTC) - run.scheduled_for for run in runs if run.scheduled_for}
+            assert len(offsets) >= 2
 
 
 async def _until(harness: Harness, clock: str) -> timedelta:

@@ -1,0 +1,64 @@
+"""A pipeline's run folders over REST: which run is current and which the latest, by what is recorded of them."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from api.parts import PartsOf, Search, WorkspaceName
+from api.run_files import storage_of
+from domain import pipeline
+from domain.errors import NotFound
+from domain.values import Value
+from evidence import index
+from evidence.folders import runs_directory
+from evidence.index import Entry, Latest
+from readmodel.paging import LARGEST_PAGE, check_limit, page_of, position_of
+
+router = APIRouter(prefix="/api/v1/workspaces/{workspace}/pipelines", tags=["pipelines"])
+
+Kind = Literal["schedule", "hook", "manual", "unknown_legacy"]
+
+
+class FolderFilter(Value):
+    kind: list[Kind] = Field(default=[], description="Only runs of one of these kinds.")
+    limit: int = Field(default=50, ge=1, le=LARGEST_PAGE)
+    cursor: Search | None = Field(default=None, description="The `next_cursor` of the page before.")
+
+
+class PipelineRuns(Latest):
+    items: tuple[Entry, ...]
+    """The runs with a folder, or with one that has expired; the one that began last comes first."""
+    next_cursor: str | None
+
+
+@router.get("/{name:path}/runs")
+async def list_pipeline_runs(
+    parts: PartsOf, workspace: WorkspaceName, name: str, asked: Annotated[FolderFilter, Query()]
+) -> PipelineRuns:
+    """The run folders of a pipeline, newest first, and which of its runs is the current and which the latest. They are
+    told by what is recorded of them: a folder's number says neither."""
+    if not pipeline.NAME.fullmatch(name):
+        raise NotFound("pipeline.not_found", "There is no such pipeline in this workspace.")
+    await parts.pipelines.get(workspace, name)
+    runs = Path(runs_directory(storage_of(parts), workspace, name))
+    entries = (await asyncio.to_thread(index.read, runs)).runs
+    meant = [entry for entry in reversed(entries) if not asked.kind or entry.kind in asked.kind]
+    latest = index.latest(meant)
+    listing = f"pipeline-runs/{workspace}/{name}"
+    if asked.cursor is not None:
+        before = position_of(listing, asked.cursor, 2)
+        meant = [entry for entry in meant if _position(entry) < before]
+    shown = [(entry, _position(entry)) for entry in islice(meant, check_limit(asked.limit))]
+    page = page_of(listing, shown, asked.limit)
+    return PipelineRuns(**dict(latest), items=page.items, next_cursor=page.next_cursor)
+
+
+def _position(entry: Entry) -> tuple[str, ...]:
+    began, key = index.position(entry)
+    return began.isoformat(), key
