@@ -100,7 +100,15 @@ def _exit_code(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Who read our output has left; nothing more may be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return 0
+    except OSError as error:
+        _silence()
+        complain(f"almanac: {error.strerror or error}.")
+        return 1
     return answer if isinstance(answer, int) else 0
+
+
+def _silence() -> None:
+    """Who reads our output has left, or it has no room: nothing more may be written, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -135,3 +135,14 @@ def test_the_command_ends_quietly_when_nobody_reads_its_answers() -> None:
         command.stdin.close()
         assert command.stderr.read() == b""
     assert command.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_where_answers_find_no_room_one_line_says_so() -> None:
+    command = [sys.executable, "-m", "cli", "occurrences", "--batch"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, input=json.dumps(GOOD), stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False
+        )
+
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (1, 1)
