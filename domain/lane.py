@@ -6,13 +6,13 @@ An occurrence that finds the lane held meets its schedule's collision policy:
 |---|---|---|
 | skip | ends `overlap` (this schedule's own run is active) or `busy` | - |
 | queue_latest | waits | ends `superseded` by the newer |
-| retry | waits for its next try, or ends `overlap` while an older one is pending | stays |
+| retry | waits, or ends `overlap` while an older one is pending | stays |
 | coalesce | waits, or ends `coalesced` into the pending one | stays, and stands for the newer too |
 
 So a schedule has at most one pending occurrence. A Run now is a person's request and not an occurrence: it
 waits under every policy and is never displaced. The free lane goes to the highest priority (1 first), then
-to the earliest reference time, then by arrival. A retry keeps no place in that line: it comes back at its
-own times.
+to the earliest reference time, then by arrival. A retry has a place in that line only when its time to try has
+come; before, it gives way to all others, and takes the lane when there are none.
 
 Every function takes the lane and returns what it becomes, with all that was done and not done.
 """
@@ -107,7 +107,7 @@ def _arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     entry = entry.model_copy(update={"arrival": lane.arrivals})
     lane = lane.model_copy(update={"arrivals": lane.arrivals + 1})
     first = _pending(lane, entry)
-    if lane.holder is None and first is None:
+    if lane.holder is None:
         return _start(lane, entry, now)
     if not entry.is_occurrence:
         return _wait(lane, entry, now)
@@ -160,8 +160,8 @@ def tick(lane: Lane, now: datetime) -> LaneDecision:
     if lane.holder is not None:
         after = _retry(lane, now)
     else:
-        ready = [entry for entry in lane.waiting if entry.try_at is None or entry.try_at <= now]
-        first = min(ready, key=_turn, default=None)
+        in_line = [entry for entry in lane.waiting if entry.try_at is None or entry.try_at <= now]
+        first = min(in_line or lane.waiting, key=_turn, default=None)
         after = _start(_without(lane, (first,)), first, now) if first else LaneDecision(lane=lane)
     return _buried(after.model_copy(update={"changes": (*ended, *after.changes)}))
 

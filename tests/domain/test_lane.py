@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from domain.lane import (
@@ -96,15 +94,6 @@ def test_retry_keeps_the_first_and_the_newer_gives_way() -> None:
     assert waiting_ids(decision.lane) == [first.run.run_id]
 
 
-def test_retry_gives_way_even_on_a_free_lane_while_the_first_is_pending() -> None:
-    lane = held_by(entry("s2"), entry(policy=RETRY))
-    assert lane.holder is not None
-    free = released(lane, lane.holder.run.run_id, NOON + timedelta(seconds=1)).lane
-    assert free.holder is None
-    newer = entry(scheduled_for=at("12:00:02"), policy=RETRY)
-    assert ends(arrive(free, newer, at("12:00:02"))) == [(newer.run.run_id, "overlap", None)]
-
-
 def test_retry_comes_back_at_its_own_growing_and_bounded_pauses() -> None:
     lane, now, pauses = held_by(entry("s2"), entry(policy=RETRY)), NOON, []
     for _ in range(6):
@@ -116,13 +105,19 @@ def test_retry_comes_back_at_its_own_growing_and_bounded_pauses() -> None:
     assert pauses[4:] == [LAST_RETRY, LAST_RETRY]
 
 
-def test_a_retry_takes_the_free_lane_at_its_next_try_and_not_before() -> None:
-    lane = held_by(entry("s2"), entry(policy=RETRY))
+def test_a_retry_gives_way_to_all_others_until_its_time_to_try_and_takes_a_lane_that_nobody_wants() -> None:
+    retry, queued = entry(policy=RETRY, priority=1), entry("s3", at("12:00:05"), QUEUE, priority=9)
+    lane = held_by(entry("s2"), retry, queued)
     assert lane.holder is not None
-    decision = released(lane, lane.holder.run.run_id, at("12:00:10"))
-    assert decision.started is None
-    assert tick(decision.lane, at("12:00:29")).started is None
-    assert tick(decision.lane, at("12:00:30")).started is not None
+    before_its_time = released(lane, lane.holder.run.run_id, at("12:00:10"))
+    assert before_its_time.started is not None
+    assert before_its_time.started.run.schedule_id == "s3"
+    nobody_else = released(before_its_time.lane, queued.run.run_id, at("12:00:20"))
+    assert nobody_else.started is not None
+    assert nobody_else.started.run.schedule_id == "s1"
+    at_its_time = released(lane, lane.holder.run.run_id, at("12:00:30"))
+    assert at_its_time.started is not None
+    assert at_its_time.started.run.schedule_id == "s1"
 
 
 @pytest.mark.parametrize("policy", CollisionPolicy)

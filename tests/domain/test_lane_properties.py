@@ -116,9 +116,8 @@ class LaneMachine(RuleBasedStateMachine):
         assert len(pending) == len(set(pending))
 
     @invariant()
-    def nobody_waits_beside_a_free_lane_but_for_a_retry(self) -> None:
-        if self.lane.holder is None:
-            assert all(waiting.try_at is not None for waiting in self.lane.waiting)
+    def nobody_waits_beside_a_free_lane(self) -> None:
+        assert self.lane.holder is not None or not self.lane.waiting
 
     @invariant()
     def what_was_folded_is_counted(self) -> None:
