@@ -21,7 +21,7 @@ from embedded.temporal_server import TemporalServer
 from readmodel import migrate
 from readmodel.database import Database
 
-CHASM = {"history.enableCHASMSchedulerCreation": "true"}
+CHASM = {"history.enableCHASMSchedulerCreation": "true", "history.chasmSchedulerCreationRolloutPercent": "100"}
 """Temporal's newer schedule engine; off by default."""
 
 
