@@ -10,7 +10,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
-from domain import ids, messages
+from domain import ids, messages, planning, schedule_acts, schedule_due
 from domain.messages import (
     Act,
     CreateSchedule,
@@ -64,6 +64,28 @@ class Harness:
         request = CreateSchedule(definition=definition, target=f"probe:{lane}", by="test")
         await handle.execute_update(messages.CREATE_UPDATE, request, result_type=ScheduleAnswer)
         self.created.append(schedule_id)
+        return schedule_id
+
+    async def asleep_since(self, then: datetime, *, script: str = "succeed", **changes: Any) -> str:
+        """A schedule that was last awake at `then`, as after an outage: what it carries is from that time."""
+        schedule_id = f"s{next(_ids)}-{self.workspace}"
+        fields: dict[str, Any] = {
+            "name": schedule_id,
+            "timezone": "Africa/Abidjan",
+            "executor": "probe",
+            "payload": {"lane": "a", "script": script},
+        }
+        definition = ScheduleDefinition(**(fields | changes))
+        state = schedule_acts.create(self.workspace, schedule_id, definition, "probe:a", "test", then)
+        request = schedule_due.look_around(state, then)
+        assert request is not None
+        state = schedule_due.seen(state, planning.look_around(request), then)
+        await self.client.start_workflow(
+            messages.SCHEDULE_WORKFLOW,
+            ScheduleInput(workspace=self.workspace, schedule_id=schedule_id, state=state),
+            id=ids.schedule_workflow_id(self.workspace, schedule_id),
+            task_queue=messages.TASK_QUEUE,
+        )
         return schedule_id
 
     def handle(self, schedule_id: str) -> WorkflowHandle[Any, Any]:
