@@ -171,6 +171,6 @@ def show(latencies: list[float], costs: list[Cost]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parents", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     print(json.dumps(asyncio.run(measure(given.parents, given.rounds))))

@@ -69,6 +69,15 @@ class House:
     def began(self, run: Run) -> bool:
         return (self.folder / "storage" / run.workspace / "probe" / "runs" / f"{run.run_folder}" / "began").exists()
 
+    async def begun(self, run: Run) -> None:
+        """A claim is recorded a moment before its execution begins, and a worker lost between them leaves another
+        end."""
+
+        async def look() -> bool:
+            return self.began(run)
+
+        await eventually(look, what="begun")
+
 
 @pytest.fixture(scope="module")
 async def house(
@@ -170,7 +179,7 @@ async def test_a_halted_worker_tells_the_truth_late(house: House, workspace: str
     other = await harness.create()
     async with house.worker("healthy") as halted:
         await harness.run_now(schedule)
-        await harness.in_state(schedule, RunState.RUNNING)
+        await house.begun(await harness.in_state(schedule, RunState.RUNNING))
         halted.send(signal.SIGSTOP)
         unknown = await ended(harness, schedule)
         assert (unknown.state, unknown.reason) == (RunState.UNKNOWN, "instance_lost")

@@ -27,8 +27,10 @@ async def shared(database: Database, worker_settings: WorkerSettings) -> AsyncIt
 
 @pytest.fixture
 async def harness(shared: Harness, workspace: str) -> AsyncIterator[Harness]:
-    """Each test in a workspace of its own; what it leaves behind fires no more."""
+    """Each test in a workspace of its own, begun at four in the morning, so that a first day is a whole one; what it
+    leaves behind fires no more."""
     mine = replace(shared, workspace=workspace, created=[])
+    await mine.let_pass(await _until(mine, "04:00"))
     yield mine
     for schedule in reversed(mine.created):
         await mine.act(schedule, messages.DELETE_UPDATE)
@@ -194,7 +196,7 @@ async def test_weeks_over_both_changes_of_the_clock_with_parents_in_other_zones(
 
 
 async def _until(harness: Harness, clock: str) -> timedelta:
-    """Until that time of day in UTC: today's before 06:00, else tomorrow's; and for a later step on the same day."""
+    """Until that time of day in UTC: today's, or tomorrow's once it has passed."""
     now = await harness.now()
     hour, minute = (int(part) for part in clock.split(":"))
     then = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
