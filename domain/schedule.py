@@ -125,11 +125,17 @@ class PlannedOccurrence(Value):
         return self.occurrence.at
 
 
+SHOWN_AHEAD = 5
+"""So many occurrences people see ahead, however few of them are planned."""
+
+
 class OccurrencePlan(Value):
     """The next few occurrences as computed once and recorded, so that a replay under other zone data decides
     the same. Never empty, but for a pattern that has no further occurrence before the year 2200."""
 
     planned: tuple[PlannedOccurrence, ...]
+    beyond: tuple[Occurrence, ...] = ()
+    """What comes after them, for people to see. Nothing is decided by it: it may be computed anew before it is due."""
     tzdata_version: str
     made_at: datetime
 

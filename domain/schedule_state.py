@@ -13,9 +13,11 @@ from domain import outbox, schedule_parent
 from domain.dependency import Question
 from domain.events import Event, RunChanged, ScheduleChanged
 from domain.lane import Lane
+from domain.occurrences import Occurrence
 from domain.outbox import Bundle
 from domain.run import Advanced, Missed, Origin, Run, RunState
 from domain.schedule import (
+    SHOWN_AHEAD,
     Acknowledgement,
     Admission,
     Block,
@@ -147,6 +149,14 @@ class ScheduleState(Value):
             return None
         return next((planned for planned in self.plan.planned if planned.at > self.cursor), None)
 
+    @property
+    def ahead(self) -> tuple[Occurrence, ...]:
+        """The next few occurrences, for people to see."""
+        if not self.fires or self.plan is None:
+            return ()
+        planned = (planned.occurrence for planned in self.plan.planned if planned.at > self.cursor)
+        return (*planned, *self.plan.beyond)[:SHOWN_AHEAD]
+
     def but(self, **changes: object) -> ScheduleState:
         return self.model_copy(update=changes)
 
@@ -182,7 +192,6 @@ def acknowledged(
 
 def view(state: ScheduleState) -> ScheduleView:
     planned = state.next_planned
-    upcoming = state.plan.planned if state.plan and state.fires else ()
     return ScheduleView(
         schedule_id=state.schedule_id,
         workspace=state.workspace,
@@ -195,7 +204,7 @@ def view(state: ScheduleState) -> ScheduleView:
         blocked=state.blocked,
         acknowledgement=state.acknowledgement,
         next_due_at=planned.at if planned else None,
-        upcoming=tuple(p.occurrence for p in upcoming if p.at > state.cursor)[:5],
+        upcoming=state.ahead,
         tzdata_version=state.plan.tzdata_version if state.plan else None,
         open_runs=tuple(RunSummary.of(run) for run in unfinished(state)),
         last_run=state.last_run,
