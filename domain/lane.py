@@ -101,6 +101,14 @@ def arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     return _buried(_arrive(lane, entry, now))
 
 
+def resumed(lane: Lane, entry: LaneEntry) -> LaneDecision:
+    """A run that has begun asks again, because the lane that had started it is gone: the lane is its own, unless
+    another has taken it since."""
+    if lane.holder is not None:
+        return LaneDecision(lane=lane)
+    return LaneDecision(lane=_without(lane, (entry,)).model_copy(update={"holder": entry}))
+
+
 def _arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     if entry.run.start_by is not None and entry.run.start_by <= now:
         return LaneDecision(lane=lane, changes=(_expired(entry.run, now),))

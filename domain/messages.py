@@ -130,6 +130,8 @@ class LaneRequest(Value):
     """Signal `request` to a lane, sent with its start."""
 
     entry: LaneEntry
+    begun: bool = False
+    """Whether the run's own workflow exists: an earlier request had been granted."""
 
 
 class LaneWithdrawal(Value):

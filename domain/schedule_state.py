@@ -12,7 +12,7 @@ from datetime import datetime
 from domain import outbox, schedule_parent
 from domain.dependency import Question
 from domain.events import Event, RunChanged, ScheduleChanged
-from domain.lane import Lane
+from domain.lane import Lane, LaneEntry
 from domain.occurrences import Occurrence
 from domain.outbox import Bundle
 from domain.run import Advanced, Missed, Origin, Run, RunState
@@ -39,8 +39,19 @@ REMEMBERED_REQUESTS = 200
 class OpenRun(Value):
     """A run that has not ended, and the lane it was sent to."""
 
-    run: Run
     lane: str
+    entry: LaneEntry
+    """What the lane was sent, with the run as it has become since."""
+    offer_again_at: datetime
+    handed: int = 0
+    """The number from which on the lane that was last asked counts the run's rows."""
+
+    @property
+    def run(self) -> Run:
+        return self.entry.run
+
+    def became(self, run: Run) -> OpenRun:
+        return self.model_copy(update={"entry": self.entry.model_copy(update={"run": run})})
 
 
 class Revision(Value):

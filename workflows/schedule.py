@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
         messages,
         schedule_acts,
         schedule_kin,
+        schedule_lane,
         schedule_runs,
         schedule_state,
     )
@@ -265,6 +266,7 @@ class ScheduleWorkflow:
         times = (
             planned.at if planned else None,
             lane.next_wake(gate) if gate else None,
+            schedule_lane.next_offer(self._live),
             schedule_kin.next_wake(self._live, workflow.now()),
             self._kinship.retry_at,
             self._dispatch.retry_at,
