@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain import collision
+from domain import backoff, collision
 from domain.run import Advanced, Run, RunState, advance, note, seize
 from domain.schedule import CollisionPolicy
 from domain.values import Value
@@ -293,7 +293,7 @@ def _retry(lane: Lane, now: datetime) -> LaneDecision:
     for entry in lane.waiting:
         if entry.try_at is None or entry.try_at > now:
             continue
-        pause = min(FIRST_RETRY * 2**entry.tries, LAST_RETRY)
+        pause = backoff.pause(FIRST_RETRY, entry.tries, LAST_RETRY)
         message = f"Try {entry.tries + 1}: the lane was still held."
         tried = note(entry.run, "lane_retried", now, message)
         changes.append(tried)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from domain.lane import (
@@ -103,6 +105,19 @@ def test_retry_comes_back_at_its_own_growing_and_bounded_pauses() -> None:
         lane, now = tick(lane, wake).lane, wake
     assert pauses[:4] == [FIRST_RETRY, FIRST_RETRY * 2, FIRST_RETRY * 4, FIRST_RETRY * 8]
     assert pauses[4:] == [LAST_RETRY, LAST_RETRY]
+
+
+def test_a_retry_is_tried_for_as_long_as_it_is_worth_starting() -> None:
+    """A week of it, the longest there is."""
+    week = timedelta(days=7)
+    lane = held_by(entry("s2"), entry(policy=RETRY, start_by=NOON + week))
+    tries = 0
+    while lane.waiting:
+        wake = next_wake(lane)
+        assert wake is not None
+        lane = tick(lane, wake).lane
+        tries += 1
+    assert tries > week / LAST_RETRY
 
 
 def test_a_retry_gives_way_to_all_others_until_its_time_to_try_and_takes_a_lane_that_nobody_wants() -> None:

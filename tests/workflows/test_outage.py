@@ -10,8 +10,13 @@ import pytest
 from domain import messages
 from domain.dependency import Question
 from domain.run import RunState
+from embedded.postgres import PostgresServer
+from readmodel import migrate
+from readmodel.database import Database
 from tests.replay.stage import stage
 from tests.waiting import eventually
+from tests.workflows.skipping import skipping
+from worker.settings import WorkerSettings
 
 pytestmark = pytest.mark.stack
 
@@ -41,3 +46,28 @@ async def test_a_parent_that_can_not_look_back_still_acts(tmp_path: Path, worksp
             await eventually(acted, what="the end of the parent's run")
         (run,) = await harness.final(parent, within=60)
         assert (run.state, run.reason) == (RunState.NOT_STARTED, "record_unwritable")
+
+
+async def test_hours_without_a_database_stop_no_timer_and_lose_nothing(
+    tmp_path: Path, worker_settings: WorkerSettings, workspace: str
+) -> None:
+    """On simulated time. Whatever fell due is told afterwards, in the order in which it happened."""
+    server = PostgresServer(tmp_path)
+    await server.start()
+    await migrate.upgrade(server.url)
+    database = Database(server.url)
+    async with skipping(database, worker_settings, workspace) as harness:
+        schedule = await harness.create(cron="*/30 * * * *")
+        await server.stop()
+        began = await harness.now()
+        await harness.let_pass(timedelta(hours=4))
+        assert (await harness.view(schedule)).next_due_at > began + timedelta(hours=4)
+        await server.start()
+        await harness.let_pass(timedelta(hours=1))
+        runs = await harness.final(schedule, 10)
+        dues = [run.scheduled_for for run in runs]
+        assert dues == [dues[0] + timedelta(minutes=30) * number for number in range(10)]
+        assert {run.reason for run in runs[:7]} == {"record_unwritable"}
+        assert runs[-1].state is RunState.SUCCEEDED
+    await database.close()
+    await server.stop()
