@@ -219,3 +219,18 @@ def test_a_lane_remembers_one_ended_run_of_each_schedule_however_many_it_skips()
     for minute in range(1, 50):
         lane = arrive(lane, entry(scheduled_for=at(f"12:{minute:02}")), at(f"12:{minute:02}")).lane
     assert [stone.schedule_id for stone in lane.tombstones] == ["s1"]
+
+
+@pytest.mark.parametrize("policy", CollisionPolicy)
+def test_a_busy_lane_stays_as_small_as_it_is_however_many_occurrences_it_meets(policy: CollisionPolicy) -> None:
+    lane = held_by(entry("s2"))
+    sizes, ended = [], 0
+    for number in range(1, 3001):
+        now = NOON + timedelta(minutes=5 * number)
+        arriving = entry("s1", now, policy, start_by=now + timedelta(days=30))
+        decision = arrive(lane, arriving, now)
+        lane = decision.lane
+        ended += sum(change.run.is_final for change in decision.changes)
+        sizes.append(len(lane.model_dump_json()))
+    assert ended + len(lane.waiting) == 3000
+    assert max(sizes) < sizes[2] + 500

@@ -141,3 +141,17 @@ async def test_what_waits_survives_that_its_lane_is_ended_by_hand(harness: Harne
     await harness.in_state(schedule, RunState.WAITING)
     await harness.client.get_workflow_handle(ids.lane_workflow_id(harness.workspace, "probe:a")).terminate("test")
     assert await day(harness, schedule, 1) == {5: RAN}
+
+
+async def test_sent_to_another_lane_its_occurrences_wait_for_its_run_in_the_old_one(harness: Harness) -> None:
+    schedule = await harness.create(cron=HOURLY, collision_policy="queue_latest")
+    asked = await harness.run_now(schedule)
+    await harness.in_state(schedule, RunState.WAITING)
+    await harness.revise(schedule, payload={"lane": "b", "script": "succeed"})
+    ends = [SUPERSEDED, SUPERSEDED, SUPERSEDED, SUPERSEDED, SUPERSEDED, RAN, RAN, RAN]
+    assert await day(harness, schedule, 9) == dict(zip(range(5, 13), ends, strict=True))
+    ran = [run for run in await harness.runs(schedule) if run.state is RunState.SUCCEEDED]
+    assert (ran[0].run_id, ran[0].target) == (asked.run_id, "probe:a")
+    assert {run.target for run in ran[1:]} == {"probe:b"}
+    order = [run_id for run_id in harness.probe.executed if run_id.startswith(schedule)]
+    assert order[0] == asked.run_id
