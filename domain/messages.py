@@ -60,6 +60,7 @@ class CreateSchedule(Value):
     definition: ScheduleDefinition
     target: str
     by: str
+    workspace_active: bool = True
 
 
 class ReviseSchedule(Value):

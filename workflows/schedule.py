@@ -87,7 +87,7 @@ class ScheduleWorkflow:
                 request.by,
                 workflow.now(),
             )
-            return await self._did(state)
+            return await self._did(schedule_acts.set_workspace_active(state, request.workspace_active))
         return await self._answer()
 
     @create.validator
