@@ -200,6 +200,8 @@ class ExecutionActivities:
         run = started.run
         own = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
         await own.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
+        if run.schedule_id is None:
+            return
         schedule = self.client.get_workflow_handle(ids.schedule_workflow_id(run.workspace, run.schedule_id))
         await schedule.signal(messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=(started,)))
 

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from activities.catalogue import Catalogue
 from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_files, runs, schedules
 from api.advising import Adviser
+from api.manual_runs import ManualRuns
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -64,5 +65,8 @@ async def _parts(settings: Settings, database: Database) -> Parts:
     executors = installed([PipelineExecutor(Catalogue(pipelines))])
     names, dependencies = Names(database), Dependencies(database)
     writer = ScheduleWriter(database, queries, names, dependencies, workflows, executors, settings)
+    manual = ManualRuns(database, queries, workflows, executors, settings.heartbeat_interval_seconds)
     adviser, hooks_ = Adviser(database, queries, dependencies), Hooks(database)
-    return Parts(settings, database, queries, pipelines, Workspaces(database), workflows, writer, adviser, hooks_)
+    return Parts(
+        settings, database, queries, pipelines, Workspaces(database), workflows, writer, manual, adviser, hooks_
+    )

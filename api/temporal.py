@@ -20,13 +20,15 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 
+from activities.post import request_lane
 from api.refusals import refusals
 from domain.errors import AlmanacError, Busy, NotFound
-from domain.ids import run_workflow_id, schedule_workflow_id
+from domain.ids import lane_workflow_id, run_workflow_id, schedule_workflow_id
 from domain.messages import (
     CANCEL_RUN_SIGNAL,
     CREATE_UPDATE,
     DROP_UPDATE,
+    LANE_DROP_SIGNAL,
     REPLAN_UPDATE,
     REVISE_UPDATE,
     RUN_NOW_UPDATE,
@@ -37,6 +39,8 @@ from domain.messages import (
     CancelRun,
     CreateSchedule,
     DropRun,
+    LaneDrop,
+    LaneRequest,
     ReplanAnswer,
     ReviseSchedule,
     RunNow,
@@ -136,6 +140,21 @@ class ScheduleWorkflows:
         except NotFound:
             return False
         return True
+
+    async def request_lane(self, workspace: str, lane: str, request: LaneRequest) -> None:
+        """Asks for a lane without a schedule. Needs no worker; repeated, it changes nothing."""
+        with refusals():
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await request_lane(self._client, workspace, lane, request)
+
+    async def drop_from_lane(self, run: Run, by: str) -> None:
+        """Takes a manual run off its line, if it waits there."""
+        handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
+            lane_workflow_id(run.workspace, run.target)
+        )
+        with suppress(NotFound), refusals():
+            drop = LaneDrop(run_id=run.run_id, by=by)
+            await handle.signal(LANE_DROP_SIGNAL, drop, rpc_timeout=timedelta(seconds=ANSWER_SECONDS))
 
     async def healthy(self) -> bool:
         """Whether Temporal answers now, and knows the namespace."""

@@ -176,7 +176,7 @@ class ScheduleWriter:
         command = RunNow(key=key or secrets.token_hex(16), by=by, origin=origin)
         answer = await self.workflows.run_now(workspace, schedule_id, command)
         run = answer.run
-        subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
+        subjects = {"schedule_id": schedule_id, "run_id": run.run_id}
         await self._mirror(workspace, answer.events, origin, by, subjects, run.schedule_revision)
         return run
 
@@ -187,14 +187,14 @@ class ScheduleWriter:
         if run.is_final:
             raise Conflict("run.ended", f"The run {run_id} has already ended: it is {run.state}.")
         await self._told_to_end(run, by)
-        subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
+        subjects = ({"schedule_id": run.schedule_id} if run.schedule_id else {}) | {"run_id": run_id}
         async with self.database.transaction() as connection:
             await audit.append(connection, by=by, action="run.cancel", workspace=workspace, subjects=subjects)
         return await self.queries.run(workspace, run_id)
 
     async def _told_to_end(self, run: Run, by: str) -> None:
-        """What waits is taken off its line by the schedule, what has a workflow ends itself. A run on its way from
-        one to the other is caught where it arrives."""
+        """What waits is taken off its line by the schedule, or by the lane where it has none; what has a workflow ends
+        itself. A run on its way from one to the other is caught where it arrives."""
         try:
             async with asyncio.timeout(CATCH_SECONDS):
                 while not run.is_final and not await self._caught(run, by):
@@ -206,6 +206,10 @@ class ScheduleWriter:
     async def _caught(self, run: Run, by: str) -> bool:
         if run.state is not RunState.WAITING and await self.workflows.cancel_run(run, by):
             return True
+        if run.schedule_id is None:
+            # Whether the lane still had it is seen by the run's end, or by its workflow at the next look.
+            await self.workflows.drop_from_lane(run, by)
+            return False
         try:
             answer = await self.workflows.drop(run.workspace, run.schedule_id, DropRun(run_id=run.run_id, by=by))
         except (Conflict, NotFound):
@@ -272,7 +276,7 @@ class ScheduleWriter:
         action: str,
         by: str,
         subjects: dict[str, str],
-        revision: int,
+        revision: int | None,
         counts: Mapping[str, int] | None = None,
         connection: AsyncConnection | None = None,
     ) -> None:

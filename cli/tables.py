@@ -140,7 +140,7 @@ def runs(found: Sequence[Run], now: datetime) -> RenderableType:
         due = run.scheduled_for
         table.add(
             run.run_id,
-            run.schedule_name,
+            run.schedule_name or "-",
             _state_of_run(run),
             relative(run.changed_at, now),
             _took(run),
@@ -247,7 +247,9 @@ def _schedule_facts(view: ScheduleView, now: datetime) -> Iterable[tuple[str, Re
 
 def _run_facts(found: Run, now: datetime) -> Iterable[tuple[str, RenderableType | None]]:
     yield "run", Text(found.run_id, "bold")
-    yield "schedule", f"{found.schedule_name} ({found.schedule_id}, revision {found.schedule_revision})"
+    of_schedule = f"{found.schedule_name} ({found.schedule_id}, revision {found.schedule_revision})"
+    yield "schedule", of_schedule if found.schedule_id else None
+    yield "runs", None if found.schedule_id else found.target
     yield "state", state(found)
     yield "why", found.message
     yield "origin", found.origin.value

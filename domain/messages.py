@@ -130,6 +130,8 @@ class LaneRequest(Value):
     """Signal `request` to a lane, sent with its start."""
 
     entry: LaneEntry
+    recorded: Advanced | None = None
+    """The first row of a run that no schedule has, and that therefore the lane tells."""
 
 
 class LaneWithdrawal(Value):

@@ -94,12 +94,13 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
         **step.environment,
         "ALMANAC_RUN_ID": identity.run_id,
         "ALMANAC_WORKSPACE": identity.workspace,
-        "ALMANAC_SCHEDULE_ID": identity.schedule_id,
         "ALMANAC_EXECUTION_ID": identity.execution_id,
         "ALMANAC_RUN_FOLDER": str(execution.folder.absolute()),
         "ALMANAC_STEP_ID": step.id,
         "ALMANAC_RUN_IDENTITY": str(identity_file),
     }
+    if identity.schedule_id is not None:
+        environment["ALMANAC_SCHEDULE_ID"] = identity.schedule_id
     for name, instant in (
         ("ALMANAC_SCHEDULED_FOR", identity.scheduled_for),
         ("ALMANAC_REFERENCE_TIME", execution.reference_time),

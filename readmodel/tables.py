@@ -89,7 +89,7 @@ runs = Table(
     metadata,
     Column("run_id", SORTED_TEXT, primary_key=True),
     Column("workspace", Text, nullable=False),
-    Column("schedule_id", Text, nullable=False),
+    Column("schedule_id", Text),
     Column("origin", _choice(Origin), nullable=False),
     Column("state", _choice(RunState), nullable=False),
     Column("recorded_at", TIME, nullable=False),

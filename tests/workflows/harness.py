@@ -117,7 +117,7 @@ class Harness:
         return answer.run
 
     async def drop(self, run: Run) -> ScheduleAnswer:
-        answer: ScheduleAnswer = await self.handle(run.schedule_id).execute_update(
+        answer: ScheduleAnswer = await self.handle(str(run.schedule_id)).execute_update(
             messages.DROP_UPDATE, DropRun(run_id=run.run_id, by="test"), result_type=ScheduleAnswer
         )
         return answer
@@ -143,8 +143,8 @@ class Harness:
     async def mirrored(self, schedule_id: str) -> ScheduleView:
         return await Queries(self.database).schedule(self.workspace, schedule_id)
 
-    async def runs(self, schedule_id: str) -> list[Run]:
-        """Oldest first, as the read model has them."""
+    async def runs(self, schedule_id: str | None) -> list[Run]:
+        """Oldest first, as the read model has them; without a schedule those of the whole workspace."""
         found: list[Run] = []
         cursor = None
         while True:
@@ -157,7 +157,7 @@ class Harness:
     async def trail(self, run_id: str) -> list[TrailRow]:
         return list(await Queries(self.database).trail(self.workspace, run_id))
 
-    async def final(self, schedule_id: str, count: int = 1, within: float = 30.0) -> list[Run]:
+    async def final(self, schedule_id: str | None, count: int = 1, within: float = 30.0) -> list[Run]:
         """All runs of the schedule, once there are `count` and all have ended."""
 
         async def look() -> list[Run] | None:
@@ -166,7 +166,7 @@ class Harness:
 
         return await eventually(look, within=within, what=f"{count} ended runs of {schedule_id}")
 
-    async def in_state(self, schedule_id: str, state: RunState, within: float = 30.0) -> Run:
+    async def in_state(self, schedule_id: str | None, state: RunState, within: float = 30.0) -> Run:
         async def look() -> Run | None:
             return next((run for run in await self.runs(schedule_id) if run.state is state), None)
 
