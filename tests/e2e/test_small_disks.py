@@ -26,7 +26,7 @@ from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.pipelines import Pipelines
 from readmodel.workspaces import Workspaces
-from tests.evidence.small_disks import needs_small_disks
+from tests.evidence.small_disks import APART, needs_small_disks
 from tests.workflows.harness import Harness
 from tests.workflows.probe import ProbeExecutor
 
@@ -58,7 +58,7 @@ class Place:
             "ALMANAC_STORAGE": str(storage),
             "ALMANAC_DRAIN_SECONDS": "1",
         }
-        argv = ["unshare", "-rm", "sh", "-c", ON_A_DISK_OF_ITS_OWN, "sh", str(storage), disk, sys.executable]
+        argv = [*APART, "sh", "-c", ON_A_DISK_OF_ITS_OWN, "sh", str(storage), disk, sys.executable]
         log = self.folder / "worker.log"
         child = Child(argv, log=log, cwd=self.folder, env={**os.environ, **settings})
         await child.start()
