@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-
 APART = (shutil.which("unshare") or "unshare", "-m" if os.getuid() == 0 else "-rm")
 """The beginning of a command line whose mounts nobody else sees. Who is root already stays it: root of a namespace of
 its own may read less than root."""
