@@ -14,13 +14,14 @@ from pydantic import Field
 
 from api.bodies import describe, optional_body_as
 from api.parts import OPERATOR, IdempotencyKey, Key, Parts, PartsOf, Search, WorkspaceName, one_key
-from api.run_files import storage_of
+from api.run_files import RunEvidence, evidence_in, storage_of
 from domain import pipeline
 from domain.errors import NotFound
 from domain.manual_run import ManualRun
 from domain.run import Run
 from domain.values import Value
 from evidence import index
+from evidence.book import RunFolder
 from evidence.folders import runs_directory
 from evidence.index import Entry, Latest
 from readmodel.paging import LARGEST_PAGE, check_limit, page_of, position_of
@@ -65,6 +66,17 @@ async def list_pipeline_runs(
     shown = [(entry, _position(entry)) for entry in islice(meant, check_limit(asked.limit))]
     page = page_of(listing, shown, asked.limit)
     return PipelineRuns(**dict(latest), items=page.items, next_cursor=page.next_cursor)
+
+
+@router.get("/{name:path}/runs/{folder}/evidence")
+async def read_folder_evidence(parts: PartsOf, workspace: WorkspaceName, name: str, folder: str) -> RunEvidence:
+    """What is in one of a pipeline's run folders, for folders from before runs had ids: a run's evidence is asked for
+    by its id. Documents without an identity are `unknown_legacy`."""
+    await _check_known(parts, workspace, name)
+    path = Path(runs_directory(storage_of(parts), workspace, name)) / folder
+    if RunFolder.parse(folder) is None or not await asyncio.to_thread(path.is_dir):
+        raise NotFound("pipeline.folder_not_found", "This pipeline has no such run folder.")
+    return await asyncio.to_thread(evidence_in, path)
 
 
 @router.post("/{name:path}/runs", status_code=202, openapi_extra=describe(ManualRunRequest, required=False))

@@ -85,10 +85,11 @@ async def read_evidence(parts: PartsOf, workspace: WorkspaceName, run_id: RunId)
     """The documents that a run wrote, in order; those that contradict its identity, or can't be read, stand apart under
     `quarantined` with the reason. Costs and scores are keyed by execution."""
     folder = await _folder(parts, workspace, run_id)
-    return await asyncio.to_thread(_evidence, folder)
+    return await asyncio.to_thread(evidence_in, folder)
 
 
-def _evidence(folder: Path) -> RunEvidence:
+def evidence_in(folder: Path) -> RunEvidence:
+    """What a run folder and its paired one hold. Raises OSError."""
     run = reader.read(folder)
     paired = folder.parent.with_name("evaluation") / "runs" / folder.name
     evaluation = reader.read(paired, owner=run.metadata) if paired.is_dir() else None

@@ -33,9 +33,17 @@ def files(
     session.show(found, lambda: _files(found))
 
 
-def evidence(session: Session, run_id: RunId) -> None:
+def evidence(
+    session: Session,
+    run_id: RunId,
+    *,
+    pipeline: Annotated[
+        str | None, typer.Option(help="RUN is a folder of this pipeline, from before runs had ids.")
+    ] = None,
+) -> None:
     """Show the documents that a run and its evaluation wrote, in order; what contradicts the run is set apart."""
-    found = session.client.get(f"/runs/{segment(run_id)}/evidence")
+    runs = f"/pipelines/{segment(pipeline)}/runs" if pipeline else "/runs"
+    found = session.client.get(f"{runs}/{segment(run_id)}/evidence")
     session.show(found, lambda: _evidence(found))
 
 
