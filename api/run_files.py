@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
 
 from api.parts import Parts, PartsOf, RunId, WorkspaceName
+from domain import cost
+from domain.cost import Cost
 from domain.errors import NotFound, OutOfRange, Unavailable
 from domain.run import Run
 from domain.values import Value
@@ -40,7 +45,9 @@ class RunEvidence(Value):
     evaluation: Evidence | None
     """What scored the run, in the paired folder; null when nothing did."""
     costs: dict[str, tuple[Document, ...]]
-    """The run's own cost documents, by execution id."""
+    """The run's own cost documents and its evaluation's, by execution id."""
+    cost_totals: dict[str, dict[str, str]]
+    """What they come to for each execution, by currency."""
     scores: dict[str, tuple[Document, ...]]
     """The run's own score documents, by execution id."""
 
@@ -93,14 +100,26 @@ def evidence_in(folder: Path) -> RunEvidence:
     run = reader.read(folder)
     paired = folder.parent.with_name("evaluation") / "runs" / folder.name
     evaluation = reader.read(paired, owner=run.metadata) if paired.is_dir() else None
-    scored = evaluation or run
+    costs = reader.by_execution(run, "cost")
+    for execution_id, found in reader.by_execution(evaluation, "cost").items() if evaluation else ():
+        costs[execution_id] = (*costs.get(execution_id, ()), *found)
     return RunEvidence(
         run_folder=folder.name,
         run=run,
         evaluation=evaluation,
-        costs=reader.by_execution(run, "cost"),
-        scores=reader.by_execution(scored, "score"),
+        costs=costs,
+        cost_totals={execution_id: _total(found) for execution_id, found in costs.items()},
+        scores=reader.by_execution(evaluation or run, "score"),
     )
+
+
+def _total(found: Iterable[Document]) -> dict[str, str]:
+    """Documents of another shape are shown and not counted."""
+    counted = []
+    for document in found:
+        with suppress(ValidationError):
+            counted.append(Cost.model_validate(document.body).totals)
+    return cost.added(counted)
 
 
 async def _folder(parts: Parts, workspace: str, run_id: str) -> Path:
