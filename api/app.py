@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from activities.catalogue import Catalogue
-from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_files, runs, schedules
+from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_chain, run_files, runs, schedules
 from api.advising import Adviser
 from api.manual_runs import ManualRuns
 from api.parts import Parts
@@ -50,7 +50,7 @@ def create(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    for part in (schedules, runs, run_files, pipeline_runs, pipelines, hooks, places):
+    for part in (schedules, runs, run_files, run_chain, pipeline_runs, pipelines, hooks, places):
         app.include_router(part.router)
     problems.install(app)
     openapi.install(app)

@@ -123,15 +123,18 @@ def _total(found: Iterable[Document]) -> dict[str, str]:
 
 
 async def _folder(parts: Parts, workspace: str, run_id: str) -> Path:
-    """The run's folder, by who owns it and never by how folders are called."""
-    run = await parts.queries.run(workspace, run_id)
+    return await folder_of(parts, workspace, await parts.queries.run(workspace, run_id))
+
+
+async def folder_of(parts: Parts, workspace: str, run: Run) -> Path:
+    """The run's folder, by who owns it and never by how folders are called. Raises NotFound."""
     if run.files_expired_at is not None:
         raise _expired(run.files_expired_at)
     pipeline = pipeline_of(run)
     if run.run_folder is None or pipeline is None:
         raise NotFound("run.no_folder", "Nothing of this run was started, so it has no folder.")
     storage = storage_of(parts)
-    name = await asyncio.to_thread(folders.place_of, storage, workspace, pipeline, run_id)
+    name = await asyncio.to_thread(folders.place_of, storage, workspace, pipeline, run.run_id)
     if name is None:
         raise NotFound("run.folder_missing", f"The run's folder {run.run_folder} is not in the storage any more.")
     return folders.run_folder_path(storage, workspace, pipeline, name)

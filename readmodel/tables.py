@@ -100,6 +100,12 @@ runs = Table(
     Index("runs_by_state", "workspace", "state", "recorded_at", "run_id"),
 )
 
+IS_REVIEW = text("(record -> 'prepared') ? 'evidence_run_id'")
+"""Runs that review another one, which they name in what they froze. As text, so that the server sees that the index
+fits."""
+
+Index("runs_of_reviews", runs.c.workspace, runs.c.recorded_at, postgresql_where=IS_REVIEW)
+
 trail = Table(
     "trail",
     metadata,
