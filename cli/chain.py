@@ -29,10 +29,10 @@ def _links(found: dict[str, Any]) -> Iterable[tuple[str, RenderableType | None]]
     yield "state", Text.assemble(state(run), f"  {took(run)}")
     yield "folder", _folder(run, found["run_folder"])
     yield "execution", run.execution_id or "-"
-    yield from _each("logs", (f"{log['path']}  {log['bytes']} bytes" for log in found["logs"]))
-    yield from _each("steps", (_step(step) for step in found["steps"]))
+    yield from _each("logs", _aligned((log["path"], f"{log['bytes']} bytes") for log in found["logs"]))
+    yield from _each("steps", _aligned(_step(step) for step in found["steps"]))
     yield from _each("cost", (f"{amount} {currency}" for currency, amount in found["cost_totals"].items()))
-    yield from _each("scores", (_score(score) for score in found["scores"]))
+    yield from _each("scores", _aligned(_score(score) for score in found["scores"]))
     yield from _each("reviews", (_review(Run.model_validate(review)) for review in found["reviews"]))
     if found["quarantined"]:
         many = f"{found['quarantined']} documents, which 'almanac evidence {run.run_id}' names"
@@ -67,19 +67,24 @@ def _each(name: str, lines: Iterable[RenderableType]) -> Iterator[tuple[str, Ren
         yield (name if number == 0 else ""), line
 
 
-def _step(step: dict[str, Any]) -> str:
+def _aligned(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    known = list(pairs)
+    width = max((len(first) for first, _ in known), default=0)
+    return [f"{first:<{width}}  {second}" for first, second in known]
+
+
+def _step(step: dict[str, Any]) -> tuple[str, str]:
     lasted = ""
     if step["started_at"] and step["completed_at"]:
         began, ended = (datetime.fromisoformat(step[name]) for name in ("started_at", "completed_at"))
         lasted = f"  {span(ended - began)}"
-    return f"{step['step_id'] or step['path']}  {step['status'] or '-'}{lasted}"
+    return step["step_id"] or step["path"], f"{step['status'] or '-'}{lasted}"
 
 
-def _score(score: dict[str, Any]) -> str:
+def _score(score: dict[str, Any]) -> tuple[str, str]:
     body = score["body"]
     said = "  ".join(f"{name} {value}" for name, value in body.items()) if isinstance(body, dict) else f"{body}"
-    of = score["step_id"] or score["path"]
-    return f"{of}  {said if len(said) <= SHORT else said[: SHORT - 1] + '…'}"
+    return score["step_id"] or score["path"], said if len(said) <= SHORT else f"{said[: SHORT - 1]}…"
 
 
 def _review(run: Run) -> Text:
