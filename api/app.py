@@ -18,6 +18,7 @@ from api.token import RequireToken, read_token
 from api.writing import ScheduleWriter
 from executors.pipeline import PipelineExecutor
 from executors.registry import installed
+from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
 from readmodel.hooks import Hooks
@@ -64,7 +65,7 @@ async def _parts(settings: Settings, database: Database) -> Parts:
     workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
     executors = installed([PipelineExecutor(Catalogue(pipelines))])
     names, dependencies = Names(database), Dependencies(database)
-    writer = ScheduleWriter(database, queries, names, dependencies, workflows, executors, settings)
+    writer = ScheduleWriter(database, queries, names, dependencies, workflows, executors, settings, Claims(database))
     manual = ManualRuns(database, queries, workflows, executors, settings.heartbeat_interval_seconds)
     adviser, hooks_ = Adviser(database, queries, dependencies), Hooks(database)
     return Parts(

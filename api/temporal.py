@@ -24,6 +24,7 @@ from activities.post import request_lane
 from api.refusals import refusals
 from domain.errors import AlmanacError, Busy, NotFound
 from domain.ids import lane_workflow_id, run_workflow_id, schedule_workflow_id
+from domain.lane import Lane
 from domain.messages import (
     CANCEL_RUN_SIGNAL,
     CREATE_UPDATE,
@@ -147,14 +148,17 @@ class ScheduleWorkflows:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await request_lane(self._client, workspace, lane, request)
 
-    async def drop_from_lane(self, run: Run, by: str) -> None:
-        """Takes a manual run off its line, if it waits there."""
+    async def drop_from_lane(self, run: Run, by: str) -> bool:
+        """Takes a manual run off its line, if it waits there; False where its lane does not know it, or is gone."""
         handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
             lane_workflow_id(run.workspace, run.target)
         )
+        limit = timedelta(seconds=ANSWER_SECONDS)
         with suppress(NotFound), refusals():
-            drop = LaneDrop(run_id=run.run_id, by=by)
-            await handle.signal(LANE_DROP_SIGNAL, drop, rpc_timeout=timedelta(seconds=ANSWER_SECONDS))
+            known: Lane = await handle.query("lane", result_type=Lane, rpc_timeout=limit)
+            await handle.signal(LANE_DROP_SIGNAL, LaneDrop(run_id=run.run_id, by=by), rpc_timeout=limit)
+            return known.knows(run.run_id)
+        return False
 
     async def healthy(self) -> bool:
         """Whether Temporal answers now, and knows the namespace."""

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -22,9 +22,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
-from domain import graph, schedule_check
+from domain import graph, ids, manual_run, schedule_check
 from domain.errors import AlmanacError, Busy, Conflict, NotFound, Unavailable
-from domain.events import Event
+from domain.events import Event, RunChanged
+from domain.lost_run import Ending
 from domain.messages import (
     DELETE_UPDATE,
     PAUSE_UPDATE,
@@ -41,6 +42,7 @@ from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.values import Value
 from executors.registry import Registry
 from readmodel import audit
+from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
 from readmodel.names import Names
@@ -85,6 +87,7 @@ class ScheduleWriter:
     workflows: ScheduleWorkflows
     executors: Registry
     settings: Settings
+    claims: Claims
 
     async def create(
         self, workspace: str, definition: ScheduleDefinition, *, by: str, key: str | None, now: datetime
@@ -207,8 +210,9 @@ class ScheduleWriter:
         if run.state is not RunState.WAITING and await self.workflows.cancel_run(run, by):
             return True
         if run.schedule_id is None:
-            # Whether the lane still had it is seen by the run's end, or by its workflow at the next look.
-            await self.workflows.drop_from_lane(run, by)
+            if not await self.workflows.drop_from_lane(run, by):
+                await self._abandon(run, by)
+            # What became of it is seen by the run's end, or by its workflow at the next look.
             return False
         try:
             answer = await self.workflows.drop(run.workspace, run.schedule_id, DropRun(run_id=run.run_id, by=by))
@@ -217,6 +221,19 @@ class ScheduleWriter:
         async with self.database.transaction() as connection:
             await project(connection, answer.events)
         return True
+
+    async def _abandon(self, run: Run, by: str) -> None:
+        """Ends a manual run that nobody knows any more, once it is certain that nobody launches it later."""
+        claim = await self.claims.void(run_id=run.run_id, execution_id=ids.execution_id(run.run_id))
+        current = await self.queries.run(run.workspace, run.run_id)
+        if current.is_final or await self.workflows.cancel_run(current, by):
+            return
+        outcome = claim.outcome if claim else None
+        ending = Ending(state=outcome, reason=claim.reason, message=claim.message) if claim and outcome else None
+        now = datetime.now(UTC)
+        ended = manual_run.abandoned(current, claimed=claim is not None, ending=ending, by=by, now=now)
+        async with self.database.transaction() as connection:
+            await project(connection, [RunChanged(change=ended)])
 
     async def _checked(
         self, workspace: str, definition: ScheduleDefinition, now: datetime

@@ -81,6 +81,9 @@ class Lane(Value):
     """At most one of each schedule: its requests come in order, so only the last can come again. And one of each
     manual run."""
 
+    def knows(self, run_id: str) -> bool:
+        return run_id in [entry.run.run_id for entry in _all(self)] + [stone.run_id for stone in self.tombstones]
+
     @property
     def is_idle(self) -> bool:
         return self.holder is None and not self.waiting and not self.tombstones
@@ -96,8 +99,7 @@ class LaneDecision(Value):
 
 def arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     """A run asks for the lane. A run the lane already knows changes nothing."""
-    known = [known.run.run_id for known in _all(lane)] + [stone.run_id for stone in lane.tombstones]
-    if entry.run.run_id in known:
+    if lane.knows(entry.run.run_id):
         return LaneDecision(lane=lane)
     return _buried(_arrive(lane, entry, now))
 

@@ -13,8 +13,9 @@ from pydantic import Field, JsonValue
 
 from domain import ids, zones
 from domain.lane import LaneEntry, Launch
+from domain.lost_run import Ending
 from domain.messages import LaneRequest
-from domain.run import Origin, Run, RunState, hand_over, record
+from domain.run import Advanced, Origin, Run, RunState, advance, hand_over, record, seize
 from domain.schedule import CollisionPolicy, ScheduleDefinition
 from domain.values import Value
 
@@ -47,6 +48,19 @@ def payload(pipeline: str, asked: ManualRun) -> dict[str, JsonValue]:
     """What the pipeline executor is given; what was not asked for is not in it."""
     given = asked.model_dump(mode="json", include={"parameters", "parameter_bindings", "groups", "step"})
     return {"pipeline": pipeline, "version": "current", **{key: value for key, value in given.items() if value}}
+
+
+def abandoned(run: Run, *, claimed: bool, ending: Ending | None, by: str, now: datetime) -> Advanced:
+    """A person cancels a run that neither a lane nor a workflow knows any more, because somebody has ended those by
+    hand. `claimed` is whether its execution was ever launched, `ending` how that ended; unclaimed, it never can be."""
+    run = seize(run)
+    if not claimed:
+        message = f"{by} cancelled it; its lane had been ended by hand, so nobody would have started it."
+        return advance(run, RunState.SKIPPED, now, kind="finished", reason="operator", message=message)
+    if ending is not None:
+        return advance(run, ending.state, now, kind="finished", reason=ending.reason, message=ending.message)
+    message = "Its workflow was ended from outside, so nobody can say whether its work happened."
+    return advance(run, RunState.UNKNOWN, now, kind="finished", reason="instance_lost", message=message)
 
 
 def request(
