@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from activities.catalogue import Catalogue
-from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_files, runs, schedules
+from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_chain, run_files, runs, schedules
 from api.advising import Adviser
+from api.manual_runs import ManualRuns
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -17,6 +18,7 @@ from api.token import RequireToken, read_token
 from api.writing import ScheduleWriter
 from executors.pipeline import PipelineExecutor
 from executors.registry import installed
+from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
 from readmodel.hooks import Hooks
@@ -49,7 +51,7 @@ def create(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    for part in (schedules, runs, run_files, pipeline_runs, pipelines, hooks, places):
+    for part in (schedules, runs, run_files, run_chain, pipeline_runs, pipelines, hooks, places):
         app.include_router(part.router)
     problems.install(app)
     openapi.install(app)
@@ -64,6 +66,9 @@ async def _parts(settings: Settings, database: Database) -> Parts:
     executors = installed([PipelineExecutor(Catalogue(pipelines))])
     names, dependencies = Names(database), Dependencies(database)
     workspaces = Workspaces(database)
-    writer = ScheduleWriter(database, queries, names, dependencies, workflows, workspaces, executors, settings)
+    writer = ScheduleWriter(
+        database, queries, names, dependencies, workflows, workspaces, executors, settings, Claims(database)
+    )
+    manual = ManualRuns(database, queries, workflows, executors, settings.heartbeat_interval_seconds)
     adviser, hooks_ = Adviser(database, queries, dependencies), Hooks(database)
-    return Parts(settings, database, queries, pipelines, workspaces, workflows, writer, adviser, hooks_)
+    return Parts(settings, database, queries, pipelines, workspaces, workflows, writer, manual, adviser, hooks_)

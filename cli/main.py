@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, evidence, graph, replan, runs, schedules
+from cli import apply, evidence, graph, manual, replan, runs, schedules
 from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
 from cli.guide import guide
 from cli.occurrences import occurrences
@@ -42,6 +42,7 @@ for name, body in {
     "runs": runs.runs,
     "trail": runs.trail,
     "run-now": runs.run_now,
+    "run": manual.run,
     "files": evidence.files,
     "evidence": evidence.evidence,
     "folders": evidence.folders,

@@ -77,6 +77,7 @@ async def standing(
             database_url=database_url,
             temporal_address=temporal.address,
             storage=worker.storage,
+            heartbeat_interval_seconds=worker.heartbeat_interval_seconds,
             token_file=token_in(folder),
             max_schedules_per_workspace=max_schedules,
             max_body_bytes=max_body_bytes,
