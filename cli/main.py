@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, evidence, graph, replan, runs, schedules
+from cli import apply, evidence, graph, logs, replan, runs, schedules
 from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
 from cli.guide import guide
 from cli.occurrences import occurrences
@@ -41,6 +41,7 @@ for name, body in {
     "graph": graph.graph,
     "runs": runs.runs,
     "trail": runs.trail,
+    "logs": logs.logs,
     "run-now": runs.run_now,
     "files": evidence.files,
     "evidence": evidence.evidence,
