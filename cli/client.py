@@ -68,6 +68,10 @@ class Client:
         """`path` is below the workspace, its segments quoted with `segment`."""
         return self._call("GET", self._workspace + path, params=_given(query))
 
+    def url_of(self, path: str) -> str:
+        """The whole address of a path that the server has answered."""
+        return f"{self._url}{path}"
+
     def preview(self, cron: str, timezone: str, count: int) -> Any:
         return self._call("GET", "/api/v1/preview", params={"cron": cron, "timezone": timezone, "count": count})
 
