@@ -91,8 +91,9 @@ class ScheduleWriter:
         self, workspace: str, definition: ScheduleDefinition, *, by: str, key: str | None, now: datetime
     ) -> ScheduleView:
         """The same `key` is the same schedule."""
-        definition, target = await self._checked(workspace, definition, None, now)
         schedule_id = new_schedule_id(workspace, key)
+        earlier = await self._made_before(workspace, schedule_id) if key is not None else None
+        definition, target = await self._checked(workspace, definition, earlier, now)
         command = CreateSchedule(definition=definition, target=target, by=by)
         async with (
             self._reserved(workspace, definition.name, schedule_id),
@@ -224,6 +225,13 @@ class ScheduleWriter:
         former = before.payload if before and before.executor == checked.executor else {}
         sealed = checked.model_copy(update={"payload": await self._sealed(workspace, checked, former)})
         return sealed, await self._target(workspace, sealed)
+
+    async def _made_before(self, workspace: str, schedule_id: str) -> ScheduleDefinition | None:
+        """What a repeated request has already made: sealing its secrets once more would make another definition."""
+        try:
+            return (await self.queries.schedule(workspace, schedule_id)).definition
+        except NotFound:
+            return None
 
     async def _sealed(self, workspace: str, definition: ScheduleDefinition, before: Payload) -> Payload:
         executor = self.executors.for_save(definition.executor)

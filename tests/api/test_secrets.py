@@ -95,6 +95,13 @@ async def test_what_was_read_can_be_saved_again_and_keeps_the_secret(asking: Des
     assert printed.text == f"{MASK} other\n"
 
 
+async def test_a_repeated_request_is_the_same_schedule(asking: Desk) -> None:
+    body = definition(payload=giving(SECRET))
+    answers = [await asking.post("/schedules", body, Idempotency_Key="once") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert len({answer.json()["schedule_id"] for answer in answers}) == 1
+
+
 @pytest.mark.parametrize(
     ("value", "code"),
     [(MASK, "secret_unknown"), ({"sealed": "gAAAAA"}, "parameters_invalid"), ("abc", "parameters_invalid")],

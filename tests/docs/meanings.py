@@ -37,7 +37,7 @@ FIELDS = {
     "WorkerSettings.database_url": "`postgresql+asyncpg://user:password@host/database`.",
     "WorkerSettings.temporal_address": "`host:port` of Temporal's frontend.",
     "WorkerSettings.temporal_namespace": "Where the workflows live.",
-    "WorkerSettings.secret_key_file": "The keys of secret parameters, a line each; the same for the API and all workers.",
+    "WorkerSettings.secret_key_file": "The keys of secret parameters, a line each; the same in all processes.",
     "WorkerSettings.storage": "The folder of all run folders; every worker has to see the same one.",
     "WorkerSettings.worker_name": "How trails name this worker; the machine's name unless set.",
     "Settings.api_host": "The address the API listens on.",
