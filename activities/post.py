@@ -19,8 +19,7 @@ from activities import visibility
 from domain import ids, messages
 from domain.dependency import Answer
 from domain.events import RunChanged
-from domain.lane import LaneEntry
-from domain.run import Advanced, ParentWait, WaitStatus
+from domain.run import Advanced, ParentWait, Run, WaitStatus
 from domain.schedule_mail import (
     AnnounceDue,
     AskParent,
@@ -65,8 +64,9 @@ class PostActivities:
     @activity.defn(name="almanac.tell_lane")
     async def tell_lane(self, letter: LaneLetter) -> None:
         match letter.mail:
-            case RequestLane(lane=lane, entry=entry):
-                await self._request(letter.workspace, lane, entry)
+            case RequestLane(lane=lane, entry=entry, again=again):
+                begun = again and await self._has_begun(entry.run)
+                await self._request(letter.workspace, lane, messages.LaneRequest(entry=entry, begun=begun))
             case WithdrawFromLane(lane=lane, reason=reason, message=message, only_occurrences=only):
                 withdrawal = messages.LaneWithdrawal(
                     schedule_id=letter.schedule_id, reason=reason, message=message, only_occurrences=only
@@ -115,7 +115,16 @@ class PostActivities:
     def _schedule(self, workspace: str, schedule_id: str) -> WorkflowHandle[Any, Any]:
         return self.client.get_workflow_handle(ids.schedule_workflow_id(workspace, schedule_id))
 
-    async def _request(self, workspace: str, lane: str, entry: LaneEntry) -> None:
+    async def _has_begun(self, run: Run) -> bool:
+        try:
+            await self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id)).describe()
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def _request(self, workspace: str, lane: str, request: messages.LaneRequest) -> None:
         await self.client.start_workflow(
             messages.LANE_WORKFLOW,
             messages.LaneInput(workspace=workspace, lane_key=lane),
@@ -124,7 +133,7 @@ class PostActivities:
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             start_signal=messages.LANE_REQUEST_SIGNAL,
-            start_signal_args=[messages.LaneRequest(entry=entry)],
+            start_signal_args=[request],
             search_attributes=visibility.lane(workspace, lane),
             static_summary=f"The lane of {lane}",
         )

@@ -59,7 +59,7 @@ async def ensure_workspace(
     made = await parts.workspaces.ensure(workspace)
     if change is None or change.active is None:
         return made
-    return await parts.writer.set_workspace_active(parts.workspaces, workspace, change.active, by=OPERATOR)
+    return await parts.writer.set_workspace_active(workspace, change.active, by=OPERATOR)
 
 
 @router.get("/api/v1/preview", tags=["preview"])

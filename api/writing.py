@@ -84,6 +84,7 @@ class ScheduleWriter:
     reservations: Names
     dependencies: Dependencies
     workflows: ScheduleWorkflows
+    workspaces: Workspaces
     executors: Registry
     settings: Settings
 
@@ -94,13 +95,19 @@ class ScheduleWriter:
         schedule_id = new_schedule_id(workspace, key)
         earlier = await self._made_before(workspace, schedule_id) if key is not None else None
         definition, target = await self._checked(workspace, definition, earlier, now)
-        command = CreateSchedule(definition=definition, target=target, by=by)
+        active = await self.workspaces.is_active(workspace)
+        command = CreateSchedule(definition=definition, target=target, by=by, workspace_active=active)
         async with (
             self._reserved(workspace, definition.name, schedule_id),
             self._held(workspace, schedule_id, definition) as connection,
         ):
             answer = await self.workflows.create(workspace, schedule_id, command)
-            return await self._mirrored(answer.schedule, answer.events, "create", by, connection)
+            view = await self._mirrored(answer.schedule, answer.events, "create", by, connection)
+        # Whoever switched the workspace in between may not have seen this schedule yet.
+        now_active = await self.workspaces.is_active(workspace)
+        if now_active is not active:
+            await self.workflows.set_workspace_active(workspace, schedule_id, now_active)
+        return view
 
     async def replace(
         self,
@@ -140,10 +147,10 @@ class ScheduleWriter:
         answer = await self.workflows.act(workspace, schedule_id, act.value, by)
         return await self._mirrored(answer.schedule, answer.events, act.value, by)
 
-    async def set_workspace_active(self, workspaces: Workspaces, workspace: str, active: bool, *, by: str) -> Workspace:
+    async def set_workspace_active(self, workspace: str, active: bool, *, by: str) -> Workspace:
         """Keeps it, so that no run starts, then tells every schedule. Repeating it tells all of them again, which
         changes nothing for those that have heard."""
-        changed = await workspaces.set_active(workspace, active, by)
+        changed = await self.workspaces.set_active(workspace, active, by)
         cursor = None
         while True:
             page = await self.queries.schedules(workspace, limit=LARGEST_PAGE, cursor=cursor)

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain import collision
+from domain import backoff, collision
 from domain.run import Advanced, Run, RunState, advance, note, seize
 from domain.schedule import CollisionPolicy
 from domain.values import Value
@@ -99,6 +99,14 @@ def arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     if entry.run.run_id in known:
         return LaneDecision(lane=lane)
     return _buried(_arrive(lane, entry, now))
+
+
+def resumed(lane: Lane, entry: LaneEntry) -> LaneDecision:
+    """A run that has begun asks again, because the lane that had started it is gone: the lane is its own, unless
+    another has taken it since."""
+    if lane.holder is not None:
+        return LaneDecision(lane=lane)
+    return LaneDecision(lane=_without(lane, (entry,)).model_copy(update={"holder": entry}))
 
 
 def _arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
@@ -285,7 +293,7 @@ def _retry(lane: Lane, now: datetime) -> LaneDecision:
     for entry in lane.waiting:
         if entry.try_at is None or entry.try_at > now:
             continue
-        pause = min(FIRST_RETRY * 2**entry.tries, LAST_RETRY)
+        pause = backoff.pause(FIRST_RETRY, entry.tries, LAST_RETRY)
         message = f"Try {entry.tries + 1}: the lane was still held."
         tried = note(entry.run, "lane_retried", now, message)
         changes.append(tried)

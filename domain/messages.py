@@ -60,6 +60,7 @@ class CreateSchedule(Value):
     definition: ScheduleDefinition
     target: str
     by: str
+    workspace_active: bool = True
 
 
 class ReviseSchedule(Value):
@@ -130,6 +131,8 @@ class LaneRequest(Value):
     """Signal `request` to a lane, sent with its start."""
 
     entry: LaneEntry
+    begun: bool = False
+    """Whether the run's own workflow exists: an earlier request had been granted."""
 
 
 class LaneWithdrawal(Value):

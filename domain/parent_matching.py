@@ -50,6 +50,9 @@ class Lookup(Value):
     forgotten: datetime | None
     """What fell due up to here is asked of the read model; None where nothing was forgotten."""
     missed: tuple[Missed, ...]
+    undue: tuple[date, ...] = ()
+    """The local dates whose occurrence waits for several parents: it falls due when that wait ends, wherever the
+    cursor is by then."""
 
 
 class Match(Value):
@@ -118,7 +121,8 @@ def _match(
         else occurrences_on(request.cron, request.timezone, question.dates)
     )
     expected = {at for at in by_pattern if at > request.cursor or _is_missed(request, at)}
-    return match(expected | recorded, question.instant)
+    undue = due_on(request.driven_by, ancestors, set(question.dates).intersection(request.undue))
+    return match(expected | undue | recorded, question.instant)
 
 
 def shares(some: Iterable[date], others: Iterable[date]) -> bool:

@@ -12,7 +12,7 @@ from itertools import takewhile
 from domain import cron, zones
 from domain.errors import Invalid
 from domain.occurrences import Occurrence, iterate, survey, upcoming
-from domain.schedule import Backlog, OccurrencePlan, PlannedOccurrence
+from domain.schedule import SHOWN_AHEAD, Backlog, OccurrencePlan, PlannedOccurrence
 from domain.values import Value
 
 PLAN_LENGTH = 16
@@ -56,10 +56,15 @@ def look_around(request: LookAround) -> Seen:
 
 
 def _plan(request: LookAround, pattern: cron.Pattern, zone: zones.Zone, after: datetime) -> OccurrencePlan:
-    ahead = upcoming(pattern, zone, after, limit=PLAN_LENGTH)
-    near = [occurrence for occurrence in ahead if occurrence.at <= after + PLAN_REACH]
-    planned = tuple(_planned(request, occurrence, zone) for occurrence in near or ahead[:1])
-    return OccurrencePlan(planned=planned, tzdata_version=zones.tzdata_version(), made_at=request.now)
+    ahead = upcoming(pattern, zone, after, limit=PLAN_LENGTH + SHOWN_AHEAD - 1)
+    near = sum(occurrence.at <= after + PLAN_REACH for occurrence in ahead[:PLAN_LENGTH])
+    length = max(near, 1)
+    return OccurrencePlan(
+        planned=tuple(_planned(request, occurrence, zone) for occurrence in ahead[:length]),
+        beyond=tuple(ahead[length : length + SHOWN_AHEAD - 1]),
+        tzdata_version=zones.tzdata_version(),
+        made_at=request.now,
+    )
 
 
 def _planned(request: LookAround, occurrence: Occurrence, zone: zones.Zone) -> PlannedOccurrence:

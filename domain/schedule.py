@@ -47,6 +47,7 @@ class Condition(StrEnum):
 
 
 Deadline = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9](\+1)?$")]
+ScheduleId = Annotated[str, StringConstraints(max_length=64)]
 LocalTime = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 
 
@@ -72,9 +73,9 @@ class ScheduleDefinition(Value):
     start_deadline: LocalTime | None = None
     """Local wall time after which a pending occurrence is not worth starting."""
     execution_timeout_seconds: int = Field(default=3600, ge=1, le=7 * 86_400)
-    after_schedule_ids: tuple[str, ...] | None = None
+    after_schedule_ids: Annotated[tuple[ScheduleId, ...], Field(max_length=1000)] | None = None
     """The schedules whose matching occurrences have to end before an occurrence of this one may start."""
-    after_schedule_id: str | None = None
+    after_schedule_id: ScheduleId | None = None
     """A single parent, as older manifests have it."""
     after_terminal_status: TerminalStatus = TerminalStatus.COMPLETED
     after_delay_minutes: int = Field(default=0, ge=0, le=7 * 1440)
@@ -125,11 +126,17 @@ class PlannedOccurrence(Value):
         return self.occurrence.at
 
 
+SHOWN_AHEAD = 5
+"""So many occurrences people see ahead, however few of them are planned."""
+
+
 class OccurrencePlan(Value):
     """The next few occurrences as computed once and recorded, so that a replay under other zone data decides
     the same. Never empty, but for a pattern that has no further occurrence before the year 2200."""
 
     planned: tuple[PlannedOccurrence, ...]
+    beyond: tuple[Occurrence, ...] = ()
+    """What comes after them, for people to see. Nothing is decided by it: it may be computed anew before it is due."""
     tzdata_version: str
     made_at: datetime
 

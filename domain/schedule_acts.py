@@ -10,7 +10,7 @@ from domain.errors import Conflict
 from domain.run import Origin, Run, RunState, record
 from domain.schedule import TIMING, TOUCHES_NOTHING, Moved, ScheduleDefinition, changed_fields
 from domain.schedule_due import due, planned_backlog
-from domain.schedule_lane import drop_from_lane, request_lane, withdraw
+from domain.schedule_lane import drop_from_lane, offered_again, request_lane, withdraw
 from domain.schedule_mail import ReleaseLane
 from domain.schedule_state import (
     REMEMBERED_REQUESTS,
@@ -108,7 +108,9 @@ def set_workspace_active(state: ScheduleState, active: bool) -> ScheduleState:
 def replan(state: ScheduleState, now: datetime) -> ScheduleState:
     """The zone data changed: what the old plan has due is dealt with as planned, the rest is planned anew. Local
     times already dealt with are not repeated, so nothing is missed and nothing runs twice. Where more fell due than
-    the old plan tells, as after an outage, all of it is counted by the new data."""
+    the old plan tells, as after an outage, all of it is counted by the new data. Lanes are offered once more what is
+    open, as an operator expects who had to end one."""
+    state = offered_again(state, now, early=True)
     if not state.fires or state.plan is None or not state.plan.planned or state.plan.planned[-1].at <= now:
         return state.but(plan=None)
     backlog = planned_backlog(state, now)

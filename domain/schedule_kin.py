@@ -71,6 +71,9 @@ def _as_parent(state: ScheduleState, now: datetime) -> Parent:
         driven_by=definition.parents if definition.is_driven and not state.deleted else (),
         timezone=definition.timezone,
         passed=max(now, state.cursor) if kept_from_firing else state.cursor,
+        undue=tuple(
+            day for waiting in state.waiting if waiting.run.scheduled_for is None for day in waiting.question.dates
+        ),
     )
 
 

@@ -7,14 +7,18 @@ that is held by the old run; its end opens the gate.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from domain import lane
 from domain.lane import Lane, LaneDecision, LaneEntry, Launch
-from domain.run import Advanced, Run, hand_over
+from domain.run import Advanced, Run, RunState, hand_over
 from domain.schedule import lane_of
 from domain.schedule_mail import DropFromLane, RequestLane, WithdrawFromLane
 from domain.schedule_state import OpenRun, Revision, ScheduleState, changed
+
+OFFER_AGAIN = timedelta(minutes=67)
+"""Requests don't get lost, but their lane may have been ended by hand. Not a full hour, because that is when everybody
+else is busy."""
 
 
 def request_lane(state: ScheduleState, change: Advanced, revision: Revision, now: datetime) -> ScheduleState:
@@ -23,7 +27,8 @@ def request_lane(state: ScheduleState, change: Advanced, revision: Revision, now
     target_lane = lane_of(revision.definition, revision.target, state.schedule_id)
     state = changed(state, change)
     elsewhere = next((open_run for open_run in state.open_runs if open_run.lane != target_lane), None)
-    state = state.but(open_runs=(*state.open_runs, OpenRun(run=change.run, lane=target_lane)))
+    opened = OpenRun(lane=target_lane, entry=entry, offer_again_at=now + OFFER_AGAIN)
+    state = state.but(open_runs=(*state.open_runs, opened))
     if state.gate is None and elsewhere is None:
         return _send(state, entry)
     gate = state.gate
@@ -70,6 +75,28 @@ def gate_tick(state: ScheduleState, now: datetime) -> ScheduleState:
     return state if wake is None or wake > now else _at_gate(state, lane.tick(state.gate, now))
 
 
+def offered_again(state: ScheduleState, now: datetime, *, early: bool = False) -> ScheduleState:
+    """Sends the lanes once more what has been open for long, or all of it: a lane that knows a run ignores it, and one
+    that was started anew after somebody had ended it learns what it should know."""
+    for each in _in_lanes(state):
+        if early or each.offer_again_at <= now:
+            letter, sent = _asking(each, again=True)
+            sent = sent.model_copy(update={"offer_again_at": now + OFFER_AGAIN})
+            state = _with(state.but(mail=(*state.mail, letter)), sent)
+    return state
+
+
+def next_offer(state: ScheduleState) -> datetime | None:
+    """When what waits in a lane is offered again. What runs reports by itself, and is worth no timer."""
+    waiting = (each for each in _in_lanes(state) if each.run.state is RunState.WAITING)
+    return min((each.offer_again_at for each in waiting), default=None)
+
+
+def _in_lanes(state: ScheduleState) -> list[OpenRun]:
+    at_gate = {entry.run.run_id for entry in state.gate.waiting} if state.gate is not None else set()
+    return [open_run for open_run in state.open_runs if open_run.run.run_id not in at_gate]
+
+
 def _at_gate(state: ScheduleState, decision: LaneDecision) -> ScheduleState:
     waiting = decision.lane.waiting
     state = state.but(gate=decision.lane if waiting or decision.started is None else None)
@@ -80,16 +107,29 @@ def _at_gate(state: ScheduleState, decision: LaneDecision) -> ScheduleState:
 
 def _followed(state: ScheduleState, run: Run) -> ScheduleState:
     kept = tuple(
-        open_run.model_copy(update={"run": run}) if open_run.run.run_id == run.run_id else open_run
-        for open_run in state.open_runs
+        open_run.became(run) if open_run.run.run_id == run.run_id else open_run for open_run in state.open_runs
     )
     return state.but(open_runs=tuple(open_run for open_run in kept if not open_run.run.is_final))
 
 
 def _send(state: ScheduleState, entry: LaneEntry) -> ScheduleState:
-    name = next(open_run.lane for open_run in state.open_runs if open_run.run.run_id == entry.run.run_id)
-    handed = entry.model_copy(update={"run": hand_over(entry.run)})
-    return state.but(mail=(*state.mail, RequestLane(lane=name, entry=handed)))
+    open_run = next(each for each in state.open_runs if each.run.run_id == entry.run.run_id)
+    letter, sent = _asking(open_run.model_copy(update={"entry": entry}))
+    return _with(state.but(mail=(*state.mail, letter)), sent)
+
+
+def _asking(open_run: OpenRun, *, again: bool = False) -> tuple[RequestLane, OpenRun]:
+    """Each lane that is asked gets numbers of its own: one that is gone may have used its."""
+    run = open_run.run.model_copy(update={"seq": max(open_run.run.seq, open_run.handed)})
+    handed = hand_over(run)
+    entry = open_run.entry.model_copy(update={"run": handed})
+    sent = open_run.model_copy(update={"handed": handed.seq})
+    return RequestLane(lane=open_run.lane, entry=entry, again=again), sent
+
+
+def _with(state: ScheduleState, open_run: OpenRun) -> ScheduleState:
+    kept = tuple(open_run if each.run.run_id == open_run.run.run_id else each for each in state.open_runs)
+    return state.but(open_runs=kept)
 
 
 def _entry(run: Run, revision: Revision, heartbeat_seconds: int) -> LaneEntry:

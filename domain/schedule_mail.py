@@ -16,6 +16,8 @@ class RequestLane(Value):
     kind: Literal["request"] = "request"
     lane: str
     entry: LaneEntry
+    again: bool = False
+    """Sent before, long ago: the run may have begun since, and the lane may know it."""
 
 
 class WithdrawFromLane(Value):

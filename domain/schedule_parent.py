@@ -7,7 +7,7 @@ nor an edit nor a late truth leaves one unanswered.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
 
 from domain.dependency import Answer, Question
 from domain.parent_matching import Found, Lookup, Outcome, shares
@@ -42,6 +42,8 @@ class Parent(Value):
     timezone: str
     passed: datetime
     """What is not recorded up to here will not fall due any more."""
+    undue: tuple[date, ...] = ()
+    """But for the occurrences of these local dates, which still wait for several parents."""
 
 
 class Parenthood(Value):
@@ -98,7 +100,7 @@ def lookup(parenthood: Parenthood, parent: Parent) -> Lookup | None:
     questions = tuple(
         asked.question
         for asked in parenthood.questions
-        if asked.occurrence is None or (asked.occurrence <= parent.passed and memory.outcome(asked) is None)
+        if asked.occurrence is None or (_has_passed(asked, parent) and memory.outcome(asked) is None)
     )
     if not questions:
         return None
@@ -115,6 +117,7 @@ def lookup(parenthood: Parenthood, parent: Parent) -> Lookup | None:
         recorded=tuple(o for o in parenthood.outcomes if shares(days, o.dates) or o.at in named),
         forgotten=parenthood.forgotten,
         missed=parenthood.missed,
+        undue=parent.undue,
     )
 
 
@@ -216,6 +219,11 @@ def next_change(questions: Iterable[OpenQuestion], now: datetime) -> datetime | 
     """When time alone changes what can be said: an occurrence that is waited for passes, whether or not it falls
     due."""
     return min((o.occurrence for o in questions if o.occurrence is not None and o.occurrence > now), default=None)
+
+
+def _has_passed(asked: OpenQuestion, parent: Parent) -> bool:
+    assert asked.occurrence is not None
+    return asked.occurrence <= parent.passed and not shares(asked.question.dates, parent.undue)
 
 
 def _newer(outcome: Outcome, run: Run) -> Outcome:

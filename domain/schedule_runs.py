@@ -32,7 +32,7 @@ def _run_changed(state: ScheduleState, change: Advanced, now: datetime) -> Sched
         return state
     others = tuple(open_run for open_run in state.open_runs if open_run is not known)
     if not run.is_final:
-        return state.but(open_runs=(*others, known.model_copy(update={"run": run})))
+        return state.but(open_runs=(*others, known.became(run)))
     if run.state is not RunState.SKIPPED:
         state = state.but(last_run=RunSummary.of(run))
     return run_ended(blocked_by_run(state.but(open_runs=others), run, known.lane, now), run, now)

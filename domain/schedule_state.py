@@ -12,10 +12,12 @@ from datetime import datetime
 from domain import outbox, schedule_parent
 from domain.dependency import Question
 from domain.events import Event, RunChanged, ScheduleChanged
-from domain.lane import Lane
+from domain.lane import Lane, LaneEntry
+from domain.occurrences import Occurrence
 from domain.outbox import Bundle
 from domain.run import Advanced, Missed, Origin, Run, RunState
 from domain.schedule import (
+    SHOWN_AHEAD,
     Acknowledgement,
     Admission,
     Block,
@@ -37,8 +39,19 @@ REMEMBERED_REQUESTS = 200
 class OpenRun(Value):
     """A run that has not ended, and the lane it was sent to."""
 
-    run: Run
     lane: str
+    entry: LaneEntry
+    """What the lane was sent, with the run as it has become since."""
+    offer_again_at: datetime
+    handed: int = 0
+    """The number from which on the lane that was last asked counts the run's rows."""
+
+    @property
+    def run(self) -> Run:
+        return self.entry.run
+
+    def became(self, run: Run) -> OpenRun:
+        return self.model_copy(update={"entry": self.entry.model_copy(update={"run": run})})
 
 
 class Revision(Value):
@@ -147,6 +160,14 @@ class ScheduleState(Value):
             return None
         return next((planned for planned in self.plan.planned if planned.at > self.cursor), None)
 
+    @property
+    def ahead(self) -> tuple[Occurrence, ...]:
+        """The next few occurrences, for people to see."""
+        if not self.fires or self.plan is None:
+            return ()
+        planned = (planned.occurrence for planned in self.plan.planned if planned.at > self.cursor)
+        return (*planned, *self.plan.beyond)[:SHOWN_AHEAD]
+
     def but(self, **changes: object) -> ScheduleState:
         return self.model_copy(update=changes)
 
@@ -182,7 +203,6 @@ def acknowledged(
 
 def view(state: ScheduleState) -> ScheduleView:
     planned = state.next_planned
-    upcoming = state.plan.planned if state.plan and state.fires else ()
     return ScheduleView(
         schedule_id=state.schedule_id,
         workspace=state.workspace,
@@ -195,7 +215,7 @@ def view(state: ScheduleState) -> ScheduleView:
         blocked=state.blocked,
         acknowledgement=state.acknowledgement,
         next_due_at=planned.at if planned else None,
-        upcoming=tuple(p.occurrence for p in upcoming if p.at > state.cursor)[:5],
+        upcoming=state.ahead,
         tzdata_version=state.plan.tzdata_version if state.plan else None,
         open_runs=tuple(RunSummary.of(run) for run in unfinished(state)),
         last_run=state.last_run,

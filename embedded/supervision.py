@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import signal
 import time
 from collections.abc import Iterator
@@ -82,7 +81,10 @@ async def _start_again(part: Part, report: Report, why: str, pauses: Iterator[fl
 
 
 def _pauses(first: float) -> Iterator[float]:
-    return (min(first * 2**n, _LONGEST_PAUSE_SECONDS) for n in itertools.count())
+    pause = first
+    while True:
+        yield pause
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
 
 def _exit(code: int) -> str:

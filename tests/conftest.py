@@ -6,7 +6,9 @@ import itertools
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -18,6 +20,13 @@ from readmodel import migrate
 from readmodel.database import Database
 
 _numbers = itertools.count(1)
+
+# The same examples each time, so that a change is judged by what it changes; others are found by scripts/explore.
+# How long an example takes on a shared machine says nothing about the rule under test.
+_UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("repeatable", derandomize=True, **_UNTIMED)
+hypothesis.settings.register_profile("explore", **_UNTIMED)
+hypothesis.settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="session")

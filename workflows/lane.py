@@ -46,8 +46,7 @@ class LaneWorkflow:
 
     @workflow.run
     async def run(self, start: LaneInput) -> None:
-        if self._lane.holder is not None and self._lane.in_doubt_until is None:
-            self._holder_ended = asyncio.create_task(self._watch(self._lane.holder.run))
+        self._mind_holder()
         while True:
             await self._settle()
             if self._idle():
@@ -96,6 +95,9 @@ class LaneWorkflow:
     async def _open(self, letter: LaneLetter) -> None:
         now = workflow.now()
         match letter:
+            case LaneRequest(entry=entry, begun=True):
+                await self._apply(lane.resumed(self._lane, entry))
+                self._mind_holder()
             case LaneRequest(entry=entry):
                 await self._apply(lane.arrive(self._lane, entry, now))
             case LaneRelease(run_id=run_id):
@@ -147,6 +149,12 @@ class LaneWorkflow:
             self._holder_ended = asyncio.create_task(self._watch(run))
         else:
             self._holder_ended = asyncio.create_task(_result(child))
+
+    def _mind_holder(self) -> None:
+        """A holder whose end nobody waits for yet is watched from outside."""
+        holder = self._lane.holder
+        if holder is not None and self._lane.in_doubt_until is None and self._holder_ended is None:
+            self._holder_ended = asyncio.create_task(self._watch(holder.run))
 
     async def _watch(self, run: Run) -> Run | None:
         """A holder that is not this run's child, or no longer: its end is waited for from outside."""

@@ -9,6 +9,9 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import FailureError
 
+with workflow.unsafe.imports_passed_through():
+    from domain import backoff
+
 ONCE = RetryPolicy(maximum_attempts=1)
 QUICK = timedelta(seconds=5)
 """How long a short activity may take before it counts as failed."""
@@ -34,7 +37,7 @@ class Outlet:
         try:
             await self._send()
         except FailureError:
-            self.retry_at = workflow.now() + min(FIRST_PAUSE * 2**self._failures, LAST_PAUSE)
+            self.retry_at = workflow.now() + backoff.pause(FIRST_PAUSE, self._failures, LAST_PAUSE)
             self._failures += 1
         else:
             self._failures, self.retry_at = 0, None

@@ -23,7 +23,7 @@ class Time:
 
     async def decide(self) -> None:
         now = workflow.now()
-        ticked = schedule_lane.gate_tick(self._live(), now)
+        ticked = schedule_lane.offered_again(schedule_lane.gate_tick(self._live(), now), now)
         if ticked is not self._live():
             self._put(ticked)
         state = self._live()

@@ -14,6 +14,7 @@ with workflow.unsafe.imports_passed_through():
         messages,
         schedule_acts,
         schedule_kin,
+        schedule_lane,
         schedule_runs,
         schedule_state,
     )
@@ -86,7 +87,7 @@ class ScheduleWorkflow:
                 request.by,
                 workflow.now(),
             )
-            return await self._did(state)
+            return await self._did(schedule_acts.set_workspace_active(state, request.workspace_active))
         return await self._answer()
 
     @create.validator
@@ -268,6 +269,7 @@ class ScheduleWorkflow:
         times = (
             planned.at if planned else None,
             lane.next_wake(gate) if gate else None,
+            schedule_lane.next_offer(self._live),
             schedule_kin.next_wake(self._live, workflow.now()),
             self._kinship.retry_at,
             self._dispatch.retry_at,

@@ -22,9 +22,8 @@ def schedule_details(state: ScheduleState) -> str:
     pattern = f"`{definition.cron}`" if definition.cron else "driven by its parents ·"
     lines = [f"**{definition.name}** · {pattern} {definition.timezone} · {_condition(state)}"]
     if state.fires and state.plan is not None:
-        ahead = [p.occurrence for p in state.plan.planned if p.at > state.cursor][:5]
         lines += ["", f"Next occurrences (zone data {state.plan.tzdata_version}):"]
-        lines += [f"- {local(occurrence, definition.timezone)}" for occurrence in ahead]
+        lines += [f"- {local(occurrence, definition.timezone)}" for occurrence in state.ahead]
     if state.open_runs:
         lines += ["", "Under way:", *(f"- {run_line(open_run.run)}" for open_run in state.open_runs)]
     for waiting in state.waiting:

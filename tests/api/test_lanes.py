@@ -67,6 +67,18 @@ async def test_an_inactive_workspace_starts_nothing_and_forgets_nothing(desk: De
     assert (await desk.ended(again["run_id"]))["state"] == "succeeded"
 
 
+async def test_a_schedule_made_while_its_workspace_is_inactive_is_due_once_that_is_active(desk: Desk) -> None:
+    await desk.put("", {"active": False})
+    schedule = await desk.created(cron="0 * * * *")
+    assert (schedule["condition"], schedule["next_due_at"]) == ("active", None)
+    await desk.put("", {"active": True})
+
+    async def due() -> bool:
+        return (await desk.get(f"/schedules/{schedule['schedule_id']}")).json()["next_due_at"] is not None
+
+    await eventually(due, what="the next due time")
+
+
 async def test_making_a_workspace_again_does_not_switch_it(desk: Desk) -> None:
     await desk.put("", {"active": False})
     assert (await desk.http.put(desk.root)).json()["active"] is False

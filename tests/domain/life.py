@@ -28,6 +28,7 @@ class Life:
         """Every run of which the read model heard, as it was last told."""
         self.requested: list[Run] = []
         """The runs that were sent to a lane, in order."""
+        self.offered_again: list[Run] = []
         self.dropped: list[str] = []
         """The reasons for which lanes were told to drop what waits there."""
         self.trail: list[TrailRow] = []
@@ -58,7 +59,7 @@ class Life:
         raise AssertionError("it never comes to rest")
 
     def _decide(self) -> None:
-        self.state = schedule_lane.gate_tick(self.state, self.now)
+        self.state = schedule_lane.offered_again(schedule_lane.gate_tick(self.state, self.now), self.now)
         request = schedule_due.look_around(self.state, self.now)
         if request is None:
             backlog = schedule_due.planned_backlog(self.state, self.now) if self.state.fires else None
@@ -82,7 +83,7 @@ class Life:
                     self.recorded[event.change.run.run_id] = event.change.run
         for letter in self.state.mail:
             if isinstance(letter, RequestLane):
-                self.requested.append(letter.entry.run)
+                (self.offered_again if letter.again else self.requested).append(letter.entry.run)
             elif letter.kind == "withdraw":
                 self.dropped.append(letter.reason)
         self.state = self.state.but(outbox=(), mail=(), letters=())

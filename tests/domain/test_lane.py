@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from domain.lane import (
@@ -105,6 +107,19 @@ def test_retry_comes_back_at_its_own_growing_and_bounded_pauses() -> None:
     assert pauses[4:] == [LAST_RETRY, LAST_RETRY]
 
 
+def test_a_retry_is_tried_for_as_long_as_it_is_worth_starting() -> None:
+    """A week of it, the longest there is."""
+    week = timedelta(days=7)
+    lane = held_by(entry("s2"), entry(policy=RETRY, start_by=NOON + week))
+    tries = 0
+    while lane.waiting:
+        wake = next_wake(lane)
+        assert wake is not None
+        lane = tick(lane, wake).lane
+        tries += 1
+    assert tries > week / LAST_RETRY
+
+
 def test_a_retry_gives_way_to_all_others_until_its_time_to_try_and_takes_a_lane_that_nobody_wants() -> None:
     retry, queued = entry(policy=RETRY, priority=1), entry("s3", at("12:00:05"), QUEUE, priority=9)
     lane = held_by(entry("s2"), retry, queued)
@@ -204,3 +219,18 @@ def test_a_lane_remembers_one_ended_run_of_each_schedule_however_many_it_skips()
     for minute in range(1, 50):
         lane = arrive(lane, entry(scheduled_for=at(f"12:{minute:02}")), at(f"12:{minute:02}")).lane
     assert [stone.schedule_id for stone in lane.tombstones] == ["s1"]
+
+
+@pytest.mark.parametrize("policy", CollisionPolicy)
+def test_a_busy_lane_stays_as_small_as_it_is_however_many_occurrences_it_meets(policy: CollisionPolicy) -> None:
+    lane = held_by(entry("s2"))
+    sizes, ended = [], 0
+    for number in range(1, 3001):
+        now = NOON + timedelta(minutes=5 * number)
+        arriving = entry("s1", now, policy, start_by=now + timedelta(days=30))
+        decision = arrive(lane, arriving, now)
+        lane = decision.lane
+        ended += sum(change.run.is_final for change in decision.changes)
+        sizes.append(len(lane.model_dump_json()))
+    assert ended + len(lane.waiting) == 3000
+    assert max(sizes) < sizes[2] + 500

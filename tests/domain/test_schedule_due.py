@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain import schedule_state
+from domain import occurrences, schedule_state
+from domain.cron import parse
 from domain.run import Origin, RunState
 from domain.schedule import Condition
+from domain.zones import load
 from tests.domain.builders import at
 from tests.domain.life import Life
 
@@ -208,3 +210,13 @@ def test_what_was_planned_while_it_was_accepted_still_runs() -> None:
     life.wake(at("09:00"))
     assert life.occurrences == [("09:00", "cron")]
     assert life.state.blocked is not None
+
+
+@pytest.mark.parametrize("cron", ["0 9 * * *", "*/5 * * * *", "0 9 29 2 *"])
+def test_people_see_five_occurrences_ahead_however_few_are_planned(cron: str) -> None:
+    life = Life(at("08:30"), cron=cron)
+    for _ in range(20):
+        wanted = occurrences.upcoming(parse(cron), load("Africa/Abidjan"), life.now, limit=5)
+        assert list(life.state.ahead) == wanted
+        assert life.state.next_planned is not None
+        life.wake(life.state.next_planned.at)

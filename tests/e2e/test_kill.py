@@ -14,7 +14,7 @@ from temporalio.client import WorkflowHandle
 from domain import ids, messages
 from domain.messages import RunNow
 from domain.run import Run, RunState
-from domain.schedule import ScheduleView
+from domain.schedule import CollisionPolicy, ScheduleView
 from tests.e2e.machine import machine
 from tests.e2e.work import Work
 from tests.waiting import eventually
@@ -42,30 +42,38 @@ def assert_the_world_agrees(work: Work, runs: list[Run]) -> None:
     assert work.executed() <= {run.run_id for run in runs}
 
 
-async def test_a_worker_killed_while_a_step_runs_and_others_wait(tmp_path: Path) -> None:
+async def test_a_worker_killed_while_a_step_runs_and_others_wait_under_every_policy(tmp_path: Path) -> None:
     async with machine(tmp_path, **MINUTELY) as up, up.api() as http:
         work = await Work.at(http, tmp_path)
-        due = await work.schedule("due", **EVERY_MINUTE)
         running, asked = await work.schedule("running", open_gate=False), await work.schedule("asked")
+        due = {
+            policy: await work.schedule(policy, cron="* * * * *", collision_policy=policy.value)
+            for policy in CollisionPolicy
+        }
+        pending = [due[policy] for policy in CollisionPolicy if policy is not CollisionPolicy.SKIP]
         held = await work.run_now(running)
         pids = await work.began(held)
         waiting = await work.run_now(asked)
-        await work.in_state(asked, "waiting")
-        await work.in_state(due, "waiting", within=90)
+        for schedule in (asked, *pending):
+            await work.in_state(schedule, "waiting", within=90)
+        await work.in_state(due[CollisionPolicy.SKIP], "skipped")
         os.kill(up.pid_of("worker"), signal.SIGKILL)
         await work.over(pids)
         await up.ready_again("Worker")
         lost = await work.in_state(running, "unknown")
         assert (lost.run_id, lost.reason) == (held, "instance_lost")
         assert (await work.view(running))["blocked"]["run_id"] == held
-        await work.in_state(due, "succeeded")
+        for schedule in pending:
+            await work.in_state(schedule, "succeeded")
         assert await work.run_now(asked) == waiting
-        await work.pause(due)
-        runs = await work.final([running, asked, due])
+        for schedule in due.values():
+            await work.pause(schedule)
+        runs = await work.final([running, asked, *due.values()])
     assert ends(runs[running]) == [("unknown", "instance_lost")]
     assert ends(runs[asked]) == [("succeeded", None)]
-    assert {run.state for run in runs[due]} <= {RunState.SUCCEEDED, RunState.SKIPPED}
-    assert_each_minute_once(runs[due])
+    for schedule in due.values():
+        assert {run.state for run in runs[schedule]} <= {RunState.SUCCEEDED, RunState.SKIPPED}
+        assert_each_minute_once(runs[schedule])
     assert_the_world_agrees(work, [run for found in runs.values() for run in found])
 
 

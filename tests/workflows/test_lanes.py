@@ -76,6 +76,37 @@ async def test_unblocking_gives_a_lane_in_doubt_to_the_next(harness: Harness) ->
     await harness.final(second, within=3)
 
 
+async def test_a_lane_ended_from_outside_is_made_anew_with_whom_it_had(harness: Harness) -> None:
+    """What runs holds it again, what waits waits again, and each is carried out once."""
+    first, second, third = await harness.create(script="hold"), await harness.create(), await harness.create()
+    held = await harness.run_now(first)
+    await harness.in_state(first, RunState.RUNNING)
+    for schedule in (second, third):
+        await harness.run_now(schedule)
+        await harness.in_state(schedule, RunState.WAITING)
+    lost = harness.client.get_workflow_handle(ids.lane_workflow_id(harness.workspace, "probe:a"))
+    await lost.terminate("as a test does")
+    await harness.act(first, messages.REPLAN_UPDATE)
+    await eventually(lambda: _is_held(harness, held.run_id), what="held again")
+    for schedule in (second, third):
+        await harness.act(schedule, messages.REPLAN_UPDATE)
+    await eventually(lambda: _number_waiting(harness, 2), what="waiting again")
+    assert [run.state for run in await harness.runs(second)] == [RunState.WAITING]
+    harness.probe.release(held.run_id)
+    runs = [run for schedule in (first, second, third) for run in await harness.final(schedule)]
+    assert [run.state for run in runs] == [RunState.SUCCEEDED] * 3
+    assert [harness.probe.executed.count(run.run_id) for run in runs] == [1, 1, 1]
+
+
+async def _is_held(harness: Harness, run_id: str) -> bool:
+    holder = (await lane_of(harness)).holder
+    return holder is not None and holder.run.run_id == run_id
+
+
+async def _number_waiting(harness: Harness, number: int) -> bool:
+    return len((await lane_of(harness)).waiting) == number
+
+
 async def test_a_waiting_run_ends_with_its_schedule_s_pause(harness: Harness) -> None:
     first, second = await harness.create(script="hold"), await harness.create()
     held = await harness.run_now(first)

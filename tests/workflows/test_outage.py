@@ -10,8 +10,14 @@ import pytest
 from domain import messages
 from domain.dependency import Question
 from domain.run import RunState
+from embedded.postgres import PostgresServer
+from readmodel import migrate
+from readmodel.database import Database
 from tests.replay.stage import stage
 from tests.waiting import eventually
+from tests.workflows.harness import Harness
+from tests.workflows.skipping import skipping
+from worker.settings import WorkerSettings
 
 pytestmark = pytest.mark.stack
 
@@ -41,3 +47,41 @@ async def test_a_parent_that_can_not_look_back_still_acts(tmp_path: Path, worksp
             await eventually(acted, what="the end of the parent's run")
         (run,) = await harness.final(parent, within=60)
         assert (run.state, run.reason) == (RunState.NOT_STARTED, "record_unwritable")
+
+
+@pytest.mark.slow
+async def test_hours_without_a_database_stop_no_timer_and_lose_nothing(
+    tmp_path: Path, worker_settings: WorkerSettings, workspace: str
+) -> None:
+    """On simulated time. There is so much to tell afterwards that it waited in bundles."""
+    server = PostgresServer(tmp_path)
+    await server.start()
+    await migrate.upgrade(server.url)
+    database = Database(server.url)
+    step, hours = timedelta(minutes=5), timedelta(hours=7)
+    async with skipping(database, worker_settings, workspace) as harness:
+        schedule = await harness.create(cron="*/5 * * * *")
+        await server.stop()
+        began = await harness.now()
+        await harness.let_pass(hours)
+        ahead = (await harness.view(schedule)).next_due_at
+        assert ahead is not None
+        assert ahead > began + hours
+        await server.start()
+        await harness.let_pass(step)
+        runs = await harness.final(schedule, hours // step + 1)
+        dues = [run.scheduled_for for run in runs if run.scheduled_for]
+        assert dues == [dues[0] + step * number for number in range(len(runs))]
+        assert {run.reason for run in runs[: hours // step - 1]} == {"record_unwritable"}
+        for run in (runs[0], runs[40]):
+            assert [row.kind for row in await harness.trail(run.run_id)] == ["recorded", "finished"]
+        assert await _bundles_delivered(harness, schedule) >= 1
+    await database.close()
+    await server.stop()
+
+
+async def _bundles_delivered(harness: Harness, schedule: str) -> int:
+    history = await harness.handle(schedule).fetch_history()
+    markers = [event.marker_recorded_event_attributes for event in history.events]
+    done = [marker for marker in markers if not marker.failure.message]
+    return sum(b"almanac.project_bundle" in marker.SerializeToString() for marker in done)

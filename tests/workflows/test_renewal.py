@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from api.temporal import ScheduleWorkflows
 from domain import ids
 from domain.messages import ReviseSchedule
 from domain.run import Run, RunState
+from domain.schedule import CollisionPolicy
 from tests.replay.stage import stage
 from tests.waiting import eventually
 from tests.workflows.harness import Harness
@@ -128,3 +130,51 @@ async def test_a_holder_lost_after_its_lane_continued_as_new_ends_unknown(harnes
     assert (await desk.look()).in_doubt_until is not None
     runs = await harness.final(asked[0].schedule_id, len(asked))
     assert [run.run_id for run in runs if run.state is RunState.SUCCEEDED] == [asked[-1].run_id]
+
+
+@pytest.mark.slow
+async def test_a_busy_lane_meets_a_thousand_occurrences_with_a_short_history(harness: Harness) -> None:
+    """Of four schedules at once, one of each policy; each occurrence has one end, and what waited runs once."""
+    desk = LaneDesk(harness, history_limit=200)
+    held = await desk.request(desk.occurrence("holder", script="hold"))
+    await harness.in_state(held.schedule_id, RunState.RUNNING)
+    each = 250
+    lengths: list[int] = []
+    for number in range(each):
+        entries = [desk.occurrence(policy, number, policy=policy) for policy in CollisionPolicy]
+        await asyncio.gather(*(desk.request(entry) for entry in entries))
+        lengths.append((await desk.handle.describe()).history_length)
+    lane = await desk.look()
+    assert len(lane.waiting) == 3
+    harness.probe.release(held.run_id)
+    await desk.free()
+    ended = {
+        policy: await harness.final(f"{policy}-{harness.workspace}", each, within=60) for policy in CollisionPolicy
+    }
+    reasons = {policy: Counter(run.reason for run in runs) for policy, runs in ended.items()}
+    assert reasons == {
+        CollisionPolicy.SKIP: {"busy": each},
+        CollisionPolicy.QUEUE_LATEST: {"superseded": each - 1, None: 1},
+        CollisionPolicy.RETRY: {"overlap": each - 1, None: 1},
+        CollisionPolicy.COALESCE: {"coalesced": each - 1, None: 1},
+    }
+    for runs in ended.values():
+        assert [harness.probe.executed.count(run.run_id) for run in runs if run.reason is None] in ([1], [])
+    assert await desk.renewals() >= 2
+    assert max(lengths) < each * len(CollisionPolicy)
+
+
+async def test_a_lane_in_doubt_continues_as_new_and_goes_on_once_the_doubt_is_over(harness: Harness) -> None:
+    desk = LaneDesk(harness, history_limit=SHORT)
+    held = await desk.request(desk.occurrence("holder", script="hold"))
+    await harness.in_state(held.schedule_id, RunState.RUNNING)
+    await harness.client.get_workflow_handle(ids.run_workflow_id(harness.workspace, held.run_id)).terminate("test")
+    await harness.in_state(held.schedule_id, RunState.UNKNOWN)
+    asked: list[Run] = []
+    while await desk.renewals() < 1:
+        asked.append(await desk.request(desk.occurrence("waiting", len(asked))))
+    runs = await harness.final(asked[0].schedule_id, len(asked))
+    succeeded = [run for run in runs if run.state is RunState.SUCCEEDED]
+    assert asked[-1].run_id in [run.run_id for run in succeeded]
+    assert [harness.probe.executed.count(run.run_id) for run in succeeded] == [1] * len(succeeded)
+    assert {run.reason for run in runs} <= {None, "superseded"}
