@@ -22,6 +22,7 @@ from temporalio.service import RPCError
 from activities.lifeline import Lifeline
 from activities.retention import Retention
 from domain import ids, messages
+from domain.authority import SYSTEM, Identity, Permission
 from domain.errors import NotFound, Unavailable
 from domain.events import RunChanged
 from domain.identity import RunIdentity
@@ -75,6 +76,8 @@ class ExecutionActivities:
     worker: str
     retention: Retention
     record_timeout_seconds: float = 5.0
+    identity: Identity = SYSTEM
+    """Who runs are started as, whoever wrote their schedule or asked for them."""
 
     @activity.defn(name="almanac.execute_run")
     async def execute_run(self, order: ExecuteRun) -> Executed:
@@ -105,6 +108,9 @@ class ExecutionActivities:
         return _ended(running, outcome)
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
+        missing = self.identity.lacks(Permission.PIPELINE_READ, Permission.PIPELINE_EXECUTE)
+        if missing is not None:
+            raise Refused("authority_refused", f"{self.identity.name} lacks the permission {missing}.")
         try:
             if not await self.workspaces.is_active(order.run.workspace):
                 raise Refused("workspace_inactive", f"The workspace {order.run.workspace} is inactive.")
@@ -158,7 +164,12 @@ class ExecutionActivities:
             RunState.STARTING,
             now,
             kind="claimed",
-            data={"worker": self.worker, "run_folder": folder, "execution_id": execution_id},
+            data={
+                "worker": self.worker,
+                "identity": self.identity.name,
+                "run_folder": folder,
+                "execution_id": execution_id,
+            },
             execution_id=execution_id,
             run_folder=folder,
             prepared={**prepared.snapshot, FOLDER_OWNER: prepared.folder_owner},

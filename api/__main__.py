@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from api.app import create
 from api.settings import Settings
 from api.token import TokenUnusable
+from executors.vault import KeyUnusable
 
 GRACE_SECONDS = 10
 BACKLOG = 2048
@@ -27,7 +28,7 @@ def main() -> int:
     try:
         app = create(settings)
         listener = _listener(settings.api_host, settings.api_port)
-    except TokenUnusable as error:
+    except (TokenUnusable, KeyUnusable) as error:
         return _refuse(str(error))
     except OSError as error:
         return _refuse(f"{settings.api_host}:{settings.api_port} can't be listened on: {error.strerror}")

@@ -18,6 +18,7 @@ from api.token import RequireToken, read_token
 from api.writing import ScheduleWriter
 from executors.pipeline import PipelineExecutor
 from executors.registry import installed
+from executors.vault import Vault
 from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
@@ -29,13 +30,15 @@ from readmodel.workspaces import Workspaces
 
 
 def create(settings: Settings) -> FastAPI:
-    """The API under these settings. Raises TokenUnusable when its token can't be read, or others can read it."""
+    """The API under these settings. Raises TokenUnusable when its token can't be read, or others can read it, and
+    KeyUnusable the same of its keys."""
     token = read_token(settings.token_file)
+    vault = Vault.at(settings.secret_key_file)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         database = Database(settings.database_url)
-        app.state.parts = await _parts(settings, database)
+        app.state.parts = await _parts(settings, database, vault)
         yield
         await database.close()
 
@@ -60,10 +63,10 @@ def create(settings: Settings) -> FastAPI:
     return app
 
 
-async def _parts(settings: Settings, database: Database) -> Parts:
+async def _parts(settings: Settings, database: Database, vault: Vault) -> Parts:
     queries, pipelines = Queries(database), Pipelines(database)
     workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
-    executors = installed([PipelineExecutor(Catalogue(pipelines))])
+    executors = installed([PipelineExecutor(Catalogue(pipelines), vault)])
     names, dependencies = Names(database), Dependencies(database)
     workspaces = Workspaces(database)
     writer = ScheduleWriter(

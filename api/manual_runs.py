@@ -17,6 +17,7 @@ from domain.errors import NotFound
 from domain.events import RunChanged
 from domain.manual_run import ManualRun
 from domain.run import Run
+from executors.protocol import KeepsSecrets
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
@@ -39,11 +40,15 @@ class ManualRuns:
         only of an Unavailable nobody knows."""
         manual_run.check(asked)
         executor = self.executors.for_save(manual_run.EXECUTOR)
-        target = await executor.validate(workspace, manual_run.payload(pipeline, asked))
+        payload = manual_run.payload(pipeline, asked)
+        if isinstance(executor, KeepsSecrets):
+            payload = dict(await executor.seal(workspace, payload, {}))
+        target = await executor.validate(workspace, payload)
         request = manual_run.request(
             workspace,
             pipeline,
             asked,
+            payload=payload,
             target=target,
             key=key or secrets.token_hex(16),
             by=by,

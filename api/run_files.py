@@ -21,8 +21,9 @@ from domain.cost import Cost
 from domain.errors import NotFound, OutOfRange, Unavailable
 from domain.run import Run
 from domain.values import Value
-from evidence import files, folders, reader
+from evidence import files, folders, logs, reader
 from evidence.files import File
+from evidence.logs import Log
 from evidence.reader import Document, Evidence
 
 router = APIRouter(prefix="/api/v1/workspaces/{workspace}/runs", tags=["runs"])
@@ -36,6 +37,13 @@ class RunFiles(Value):
     items: tuple[File, ...]
     complete: bool
     """False where there are more files than are listed."""
+
+
+class RunLogs(Value):
+    run_folder: str
+    """Where the files are now."""
+    items: tuple[Log, ...]
+    """In the order in which the attempts began."""
 
 
 class RunEvidence(Value):
@@ -85,6 +93,13 @@ async def read_file(
         headers["Content-Range"] = f"bytes {start}-{start + count - 1}/{size}"
     content = files.pieces(file, start, count)
     return StreamingResponse(content, 206 if partial else 200, headers, media_type="application/octet-stream")
+
+
+@router.get("/{run_id}/logs")
+async def list_logs(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> RunLogs:
+    """Which steps of a run printed how much so far. What they printed is read from the files, from any byte on."""
+    folder = await _folder(parts, workspace, run_id)
+    return RunLogs(run_folder=folder.name, items=await asyncio.to_thread(logs.listed, folder))
 
 
 @router.get("/{run_id}/evidence")

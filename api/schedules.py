@@ -13,6 +13,7 @@ from api.advising import Advice, SavedSchedule
 from api.bodies import body_as, describe, optional_body_as
 from api.parts import OPERATOR, IdempotencyKey, Key, PartsOf, ScheduleId, Search, WorkspaceName, one_key
 from api.writing import Act, Replanned
+from domain import secrets
 from domain.errors import Invalid
 from domain.run import Run
 from domain.schedule import Condition, ScheduleDefinition, ScheduleView
@@ -68,7 +69,7 @@ async def list_schedules(
     parts: PartsOf, workspace: WorkspaceName, asked: Annotated[ScheduleFilter, Query()]
 ) -> Page[ScheduleView]:
     """Schedules by name, a page at a time."""
-    return await parts.queries.schedules(
+    page = await parts.queries.schedules(
         workspace,
         conditions=(asked.condition,) if asked.condition else (),
         search=asked.q,
@@ -76,6 +77,7 @@ async def list_schedules(
         cursor=asked.cursor,
         limit=asked.limit,
     )
+    return Page(items=tuple(map(_shown, page.items)), next_cursor=page.next_cursor)
 
 
 @router.get("/{schedule_id}")
@@ -155,8 +157,7 @@ async def replan_schedule(
     """Computes what comes next anew, after a release of the zone data. Nothing is missed and nothing repeated. Answers
     which local times are due at another instant now."""
     replanned = await parts.writer.replan(workspace, schedule_id, by=OPERATOR)
-    _tagged(replanned.schedule, response)
-    return replanned
+    return replanned.model_copy(update={"schedule": _tagged(replanned.schedule, response)})
 
 
 @router.post("/{schedule_id}/run-now", status_code=202, openapi_extra=describe(RunNowRequest, required=False))
@@ -179,7 +180,13 @@ async def run_schedule_now(
 
 def _tagged(view: View, response: Response) -> View:
     response.headers["ETag"] = f'"{view.revision}"'
-    return view
+    return _shown(view)
+
+
+def _shown(view: View) -> View:
+    """As it may be read: with a mask in the place of each secret."""
+    payload = secrets.masked(view.definition.payload)
+    return view.model_copy(update={"definition": view.definition.model_copy(update={"payload": payload})})
 
 
 def _expected(revision: int | None, if_match: str | None) -> int:

@@ -21,6 +21,9 @@ class Settings(BaseSettings):
     """The folder of all run folders, to read in; without it the API shows no files and no evidence."""
     token_file: Path
     """The one bearer token, in a file that only its owner may read."""
+    secret_key_file: Path | None = None
+    """The keys of secret parameters, a line each, in a file that only its owner may read; without it no secret can be
+    saved. The first key seals, all of them open."""
     api_host: str = "127.0.0.1"
     api_port: int = Field(default=8400, ge=0, le=65_535)
     min_interval_seconds: int = Field(default=300, ge=0)

@@ -40,6 +40,7 @@ from domain.names import name_key
 from domain.run import Origin, Run, RunState
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.values import Value
+from executors.protocol import KeepsSecrets, Payload
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.claims import Claims
@@ -94,8 +95,9 @@ class ScheduleWriter:
         self, workspace: str, definition: ScheduleDefinition, *, by: str, key: str | None, now: datetime
     ) -> ScheduleView:
         """The same `key` is the same schedule."""
-        definition, target = await self._checked(workspace, definition, now)
         schedule_id = new_schedule_id(workspace, key)
+        earlier = await self._made_before(workspace, schedule_id) if key is not None else None
+        definition, target = await self._checked(workspace, definition, earlier, now)
         active = await self.workspaces.is_active(workspace)
         command = CreateSchedule(definition=definition, target=target, by=by, workspace_active=active)
         async with (
@@ -122,7 +124,7 @@ class ScheduleWriter:
     ) -> ScheduleView:
         """Refused with Conflict `schedule.revision_conflict` where somebody changed it in between."""
         before = await self.queries.schedule(workspace, schedule_id)
-        definition, target = await self._checked(workspace, definition, now)
+        definition, target = await self._checked(workspace, definition, before.definition, now)
         command = ReviseSchedule(definition=definition, target=target, expected_revision=expected_revision, by=by)
         async with (
             self._reserved(workspace, definition.name, schedule_id),
@@ -243,12 +245,27 @@ class ScheduleWriter:
             await project(connection, [RunChanged(change=ended)])
 
     async def _checked(
-        self, workspace: str, definition: ScheduleDefinition, now: datetime
+        self, workspace: str, definition: ScheduleDefinition, before: ScheduleDefinition | None, now: datetime
     ) -> tuple[ScheduleDefinition, str]:
-        """The definition as it will be kept, and its target."""
+        """The definition as it will be kept, with its secrets sealed, and its target."""
         checked = schedule_check.check(definition)
         schedule_check.check_interval(checked, now, self.settings.min_interval_seconds)
-        return checked, await self._target(workspace, checked)
+        former = before.payload if before and before.executor == checked.executor else {}
+        sealed = checked.model_copy(update={"payload": await self._sealed(workspace, checked, former)})
+        return sealed, await self._target(workspace, sealed)
+
+    async def _made_before(self, workspace: str, schedule_id: str) -> ScheduleDefinition | None:
+        """What a repeated request has already made: sealing its secrets once more would make another definition."""
+        try:
+            return (await self.queries.schedule(workspace, schedule_id)).definition
+        except NotFound:
+            return None
+
+    async def _sealed(self, workspace: str, definition: ScheduleDefinition, before: Payload) -> Payload:
+        executor = self.executors.for_save(definition.executor)
+        if isinstance(executor, KeepsSecrets):
+            return await executor.seal(workspace, definition.payload, before)
+        return definition.payload
 
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
         executor = self.executors.for_save(definition.executor)

@@ -20,6 +20,7 @@ from cli.client import Client, Refused, segment
 from cli.command import REFUSED, Session, complain, console, explain
 from cli.find import schedule_named
 from cli.manifests import AFTER, Manifest, Mistake, Place, read_all
+from domain import secrets
 from domain.errors import AlmanacError
 from domain.names import name_key
 from domain.pipeline import PipelineDefinition, PipelineView
@@ -169,11 +170,14 @@ def _schedule(
     if before is None:
         saved = {} if dry_run else client.post("/schedules", body)
         return Result.CREATED, {}, tuple(saved.get("warnings", ()))
-    fields = differences(before.definition, definition)
-    saved = {}
-    if fields and not dry_run:
-        saved = client.put(f"/schedules/{before.schedule_id}", {**body, "revision": before.revision})
-    return _result(False, bool(fields)), fields, tuple(saved.get("warnings", ()))
+    alike = secrets.masked_like(definition.payload, before.definition.payload)
+    fields = differences(before.definition, definition.model_copy(update={"payload": alike}))
+    # Whether a secret is another one only the server can tell.
+    if dry_run or not (fields or alike != definition.payload):
+        return _result(False, bool(fields)), fields, ()
+    saved = client.put(f"/schedules/{before.schedule_id}", {**body, "revision": before.revision})
+    fields = differences(before.definition, ScheduleDefinition.model_validate(saved["definition"]))
+    return _result(False, saved["revision"] != before.revision), fields, tuple(saved.get("warnings", ()))
 
 
 def _result(new: bool, differs: bool) -> Result:

@@ -68,6 +68,10 @@ class Client:
         """`path` is below the workspace, its segments quoted with `segment`."""
         return self._call("GET", self._workspace + path, params=_given(query))
 
+    def url_of(self, path: str) -> str:
+        """The whole address of a path that the server has answered."""
+        return f"{self._url}{path}"
+
     def preview(self, cron: str, timezone: str, count: int) -> Any:
         return self._call("GET", "/api/v1/preview", params={"cron": cron, "timezone": timezone, "count": count})
 
@@ -85,10 +89,11 @@ class Client:
         """The first `limit` items of a list, page by page."""
         return islice(self._items(path, min(limit, PAGE), query), limit)
 
-    def download(self, path: str) -> Iterator[bytes]:
-        """What a path answers that is no JSON, a piece at a time."""
+    def download(self, path: str, start: int | None = None, end: int | None = None) -> Iterator[bytes]:
+        """What a path answers that is no JSON, a piece at a time: all of it, or the bytes from `start` up to `end`."""
+        asked = {} if start is None or end is None else {"Range": f"bytes={start}-{end - 1}"}
         try:
-            with self._http.stream("GET", self._workspace + path) as response:
+            with self._http.stream("GET", self._workspace + path, headers=asked) as response:
                 if not response.is_success:
                     response.read()
                     _body(response, self._url)

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, evidence, graph, manual, replan, runs, schedules
+from cli import apply, evidence, graph, hooks, logs, manual, replan, runs, schedules
 from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
 from cli.guide import guide
 from cli.occurrences import occurrences
@@ -41,6 +41,7 @@ for name, body in {
     "graph": graph.graph,
     "runs": runs.runs,
     "trail": runs.trail,
+    "logs": logs.logs,
     "run-now": runs.run_now,
     "run": manual.run,
     "files": evidence.files,
@@ -54,6 +55,8 @@ for name, body in {
     "replan": replan.replan,
 }.items():
     command(app, name)(body)  # type: ignore[arg-type]  # each has options of its own
+
+app.add_typer(hooks.hooks)
 
 
 @app.command()

@@ -25,7 +25,7 @@ from typing import Annotated
 
 from pydantic import JsonValue, StringConstraints
 
-from domain import zones
+from domain import secrets, zones
 from domain.errors import Invalid
 from domain.values import Value
 
@@ -60,6 +60,8 @@ class Parameter(Value):
     required: bool = False
     """A run without a value for it is refused, unless it has a default."""
     default: JsonValue = None
+    secret: bool = False
+    """Its values are sealed when they are saved, and nobody but the steps reads them again. Only for STRING."""
 
 
 class Reference(Value):
@@ -85,6 +87,12 @@ def check_declared(parameters: tuple[Parameter, ...]) -> None:
                 field=f"parameters.{index}.name",
             )
         seen.add(parameter.name.upper())
+        if parameter.secret and (parameter.type is not ParameterType.STRING or parameter.default is not None):
+            raise Invalid(
+                "pipeline.validation.parameter_secret",
+                f"The secret parameter '{parameter.name}' is a STRING without a default: a default could be read.",
+                field=f"parameters.{index}.secret",
+            )
         if parameter.default is not None:
             try:
                 _value(parameter, parameter.default)
@@ -165,7 +173,23 @@ class _Unfit(Exception):
     """The value is none of the type. Its text says what the type asks for, and never repeats the value."""
 
 
+def check_secret(name: str, value: str) -> None:
+    """Whether it can be sealed as the value of a secret parameter. Raises Invalid `parameters_invalid`."""
+    field = f"payload.parameters.{name}"
+    if len(value) < secrets.SHORTEST:
+        said = f"The secret '{name}' has fewer than {secrets.SHORTEST} characters and couldn't be masked in output."
+        raise _refused(name, said, field=field)
+    try:
+        _text(value)
+    except _Unfit as unfit:
+        raise _refused(name, f"The parameter '{name}' is a STRING: {unfit}.", field=field) from None
+
+
 def _value(parameter: Parameter, value: JsonValue) -> JsonValue:
+    if parameter.secret:
+        if secrets.token_of(value) is None:
+            raise _Unfit("it is secret, and its value was not sealed; save it again")
+        return value
     match parameter.type, value:
         case ParameterType.STRING, str():
             return _text(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain import ids, schedule_dependent, schedule_parent
+from domain.authority import check_not_system
 from domain.errors import Conflict
 from domain.run import Origin, Run, RunState, record
 from domain.schedule import TIMING, TOUCHES_NOTHING, Moved, ScheduleDefinition, changed_fields
@@ -160,8 +161,9 @@ def delete(state: ScheduleState, by: str, now: datetime) -> ScheduleState:
     return _dropped(deleted, now, "schedule_deleted", "The schedule was deleted while it was waiting.")
 
 
-def check_run_now(state: ScheduleState, key: str) -> Run | None:
+def check_run_now(state: ScheduleState, key: str, by: str) -> Run | None:
     """The run that this request already made, None when it may make one, or a refusal."""
+    check_not_system(by)
     known = known_request(state, key)
     if known is not None:
         return known

@@ -3,6 +3,7 @@
 .almanac/
 ├── version        layout version of this folder
 ├── token          bearer token of the API, for its owner alone (mode 0600)
+├── secret.key     seals secret parameters, for its owner alone (mode 0600); what is sealed is lost without it
 ├── config.json    ports in use: {"temporal": 7233, "ui": 8233, "api": 8400}
 ├── temporal.db    Temporal's database
 ├── postgres/      PostgreSQL's data
@@ -14,6 +15,7 @@
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import json
 import os
@@ -44,6 +46,7 @@ class DataFolder:
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser().resolve()
         self.token_file = self.root / "token"
+        self.key_file = self.root / "secret.key"
         self.storage = self.root / "storage"
         self.logs = self.root / "logs"
         self._version = self.root / "version"
@@ -68,7 +71,8 @@ class DataFolder:
             ) from error
         try:
             self._take(lock)
-            self._ensure_token()
+            self._ensure_secret(self.token_file, secrets.token_urlsafe(32))
+            self._ensure_secret(self.key_file, base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
             yield
         finally:
             os.close(lock)
@@ -138,10 +142,10 @@ class DataFolder:
         os.truncate(lock, 0)
         os.write(lock, str(os.getpid()).encode())
 
-    def _ensure_token(self) -> None:
-        if not self.token_file.exists():
-            _write(self.token_file, secrets.token_urlsafe(32) + "\n", mode=0o600)
-        self.token_file.chmod(0o600)
+    def _ensure_secret(self, file: Path, fresh: str) -> None:
+        if not file.exists():
+            _write(file, f"{fresh}\n", mode=0o600)
+        file.chmod(0o600)
 
 
 def _write(file: Path, text: str, *, mode: int) -> None:

@@ -91,6 +91,7 @@ class Stack:
             "ALMANAC_TEMPORAL_NAMESPACE": NAMESPACE,
             "ALMANAC_STORAGE": str(folder.storage),
             "ALMANAC_TOKEN_FILE": str(folder.token_file),
+            "ALMANAC_SECRET_KEY_FILE": str(folder.key_file),
             "ALMANAC_API_HOST": "127.0.0.1",
             "ALMANAC_API_PORT": str(ports.api),
         }

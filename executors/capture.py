@@ -1,11 +1,15 @@
 """What is kept of a program's output: of each stream the first and the last bytes, however much there is.
 
-A program that floods its output fills neither memory nor disk, and its last words are there.
+A program that floods its output fills neither memory nor disk, and its last words are there. The secrets it was given
+are masked before anything is kept.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+
+from executors.masking import Masking
 
 CHUNK = 1 << 18
 
@@ -13,11 +17,14 @@ CHUNK = 1 << 18
 class Capture:
     """One stream of the program into one file: the first bytes as they come, the last ones at the end."""
 
-    def __init__(self, path: str, keep: int) -> None:
+    def __init__(self, path: str, keep: int, secrets: Iterable[bytes] = ()) -> None:
         self.source, self.sink = os.pipe()
         os.set_blocking(self.source, False)
         self.size = 0
+        """Of what the program wrote."""
         self.dropped = 0
+        self._masking = Masking(secrets)
+        self._passed = 0
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
         self._keep = keep
         self._head_size = 0
@@ -32,10 +39,7 @@ class Capture:
         except BlockingIOError:
             return True
         self.size += len(chunk)
-        head = chunk[: self._keep - self._head_size]
-        self._head_size += len(head)
-        self._write(head)
-        self._remember(chunk[len(head) :][-self._keep :])
+        self._take(self._masking.feed(chunk))
         return bool(chunk)
 
     def finish(self) -> None:
@@ -44,13 +48,21 @@ class Capture:
         while before != self.size:
             before = self.size
             self.pump()
-        left_out = self.size - self._head_size - len(self._tail)
+        self._take(self._masking.finish())
+        left_out = self._passed - self._head_size - len(self._tail)
         if left_out:
             self._write(b"\n[%d bytes left out]\n" % left_out)
             self.dropped += left_out
         self._write(self._tail[self._oldest :])
         self._write(self._tail[: self._oldest])
         os.close(self._file)
+
+    def _take(self, masked: bytes) -> None:
+        self._passed += len(masked)
+        head = masked[: self._keep - self._head_size]
+        self._head_size += len(head)
+        self._write(head)
+        self._remember(masked[len(head) :][-self._keep :])
 
     def _remember(self, rest: bytes) -> None:
         growth = rest[: self._keep - len(self._tail)]

@@ -47,11 +47,13 @@ class Order(NamedTuple):
     keep: int
     grace: float
     """Seconds between SIGTERM and SIGKILL."""
+    secrets: tuple[str, ...] = ()
+    """What is masked in the output."""
 
     def pack(self) -> bytes:
         """Raises ValueError for what no program can be given."""
-        fields = [self.directory, self.stdout, self.stderr, str(self.keep), str(self.grace), str(len(self.argv))]
-        fields += [*self.argv, *self.environment]
+        fields = [self.directory, self.stdout, self.stderr, str(self.keep), str(self.grace)]
+        fields += [str(len(self.argv)), str(len(self.secrets)), *self.argv, *self.secrets, *self.environment]
         if any("\0" in field for field in fields):
             raise ValueError("a NUL character can't be passed to a program")
         body = b"\0".join(os.fsencode(field) for field in fields)
@@ -59,9 +61,10 @@ class Order(NamedTuple):
 
     @classmethod
     def unpack(cls, body: bytes) -> Order:
-        directory, stdout, stderr, keep, grace, count, *rest = (os.fsdecode(field) for field in body.split(b"\0"))
-        argv, environment = tuple(rest[: int(count)]), tuple(rest[int(count) :])
-        return cls(argv, environment, directory, stdout, stderr, int(keep), float(grace))
+        directory, stdout, stderr, keep, grace, words, count, *rest = map(os.fsdecode, body.split(b"\0"))
+        argv, rest = tuple(rest[: int(words)]), rest[int(words) :]
+        secrets, environment = tuple(rest[: int(count)]), tuple(rest[int(count) :])
+        return cls(argv, environment, directory, stdout, stderr, int(keep), float(grace), secrets)
 
 
 def serve(worker: socket.socket) -> None:
@@ -92,7 +95,8 @@ def guard(order: Order, link: int) -> None:
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         os.chdir(order.directory)
-        captures = [Capture(path, order.keep) for path in (order.stdout, order.stderr)]
+        secrets = [os.fsencode(secret) for secret in order.secrets]
+        captures = [Capture(path, order.keep, secrets) for path in (order.stdout, order.stderr)]
     except OSError as error:
         return _report(link, f"failed {error}")
     try:

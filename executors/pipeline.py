@@ -10,14 +10,18 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from domain import secrets
 from domain.errors import Invalid
 from domain.parameters import Reference, Resolved, resolve
 from domain.pipeline import CommandStep, PipelineVersion, check, execution_order
 from domain.run import RunState
 from domain.values import Value
-from executors import pipeline_payload, step
+from executors import pipeline_payload, pipeline_secrets, step
+from executors.pipeline_payload import PipelinePayload
+from executors.pipeline_secrets import Opened
 from executors.process import Guardians
 from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
+from executors.vault import Vault
 
 STEPS_AT_ONCE = 4
 
@@ -40,15 +44,24 @@ class PipelineExecutor:
 
     name = "pipeline"
 
-    def __init__(self, catalogue: PipelineCatalogue) -> None:
+    def __init__(self, catalogue: PipelineCatalogue, vault: Vault | None = None) -> None:
         self._catalogue = catalogue
+        self._vault = vault or Vault()
         self._guardians = Guardians()
+
+    async def seal(self, workspace: str, payload: Payload, before: Payload) -> Payload:
+        version = await self._saved(workspace, pipeline_payload.read(payload).pipeline)
+        return pipeline_secrets.seal(workspace, payload, before, version.definition.parameters, self._vault)
 
     async def validate(self, workspace: str, payload: Payload) -> str:
         asked = pipeline_payload.read(payload)
-        pipeline = asked.pipeline
+        self._resolved(workspace, asked, await self._saved(workspace, asked.pipeline), None)
+        return f"{self.name}:{asked.pipeline}"
+
+    async def _saved(self, workspace: str, pipeline: str) -> PipelineVersion:
+        """What a schedule that is saved now would run."""
         try:
-            version = await self._catalogue.current(workspace, pipeline)
+            return await self._catalogue.current(workspace, pipeline)
         except PipelineMissing:
             raise Invalid(
                 "schedule.validation.target_not_found",
@@ -63,8 +76,15 @@ class PipelineExecutor:
                 field="payload.pipeline",
                 hint="Release it, or switch its current version, then save again.",
             ) from None
-        resolve(version.definition.parameters, asked.parameters, asked.parameter_bindings, None)
-        return f"{self.name}:{pipeline}"
+
+    def _resolved(
+        self, workspace: str, asked: PipelinePayload, version: PipelineVersion, reference: Reference | None
+    ) -> Resolved:
+        """The parameters' values, the secret ones sealed, and found to open. Raises Invalid."""
+        declared = version.definition.parameters
+        resolved = resolve(declared, asked.parameters, asked.parameter_bindings, reference)
+        pipeline_secrets.opened(workspace, asked.pipeline, resolved, self._vault)
+        return resolved
 
     async def prepare(self, workspace: str, payload: Payload, reference: Reference) -> Prepared:
         try:
@@ -73,7 +93,7 @@ class PipelineExecutor:
             raise Refused("payload_invalid", refusal.message) from refusal
         version = await self._freeze(workspace, asked.pipeline)
         try:
-            resolved = resolve(version.definition.parameters, asked.parameters, asked.parameter_bindings, reference)
+            resolved = self._resolved(workspace, asked, version, reference)
         except Invalid as refusal:
             raise Refused("parameters_invalid", refusal.message) from refusal
         return Prepared(
@@ -83,7 +103,7 @@ class PipelineExecutor:
                 "pipeline": asked.pipeline,
                 "version": version.version,
                 "body_sha256": version.body_sha256,
-                "resolved_parameters": resolved,
+                "resolved_parameters": secrets.masked(resolved),
             },
             folder_owner=asked.pipeline,
             run_retention_count=version.definition.run_retention_count,
@@ -104,7 +124,9 @@ class PipelineExecutor:
 
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
         frozen = _Frozen.model_validate(execution.prepared.body)
-        work = _Steps(execution, frozen.parameters, progress, self._guardians)
+        workspace, pipeline = execution.identity.workspace, frozen.version.name
+        parameters = pipeline_secrets.opened(workspace, pipeline, frozen.parameters, self._vault)
+        work = _Steps(execution, parameters, progress, self._guardians)
         try:
             async with asyncio.timeout(execution.timeout_seconds):
                 await work.run(execution_order(frozen.version.definition.steps))
@@ -124,7 +146,7 @@ class _Steps:
     """The steps of one execution, and what became of each so far."""
 
     def __init__(
-        self, execution: Execution, parameters: Resolved, progress: Callable[[str], None], guardians: Guardians
+        self, execution: Execution, parameters: Opened, progress: Callable[[str], None], guardians: Guardians
     ) -> None:
         self._execution = execution
         self._parameters = parameters

@@ -44,6 +44,8 @@ class Command:
     stderr: Path
     """Both files exist."""
     timeout_seconds: float | None = None
+    secrets: tuple[str, ...] = ()
+    """What neither file may have in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,7 @@ class Program:
             stderr=str(command.stderr),
             keep=KEEP_BYTES,
             grace=GRACE_SECONDS,
+            secrets=command.secrets,
         )
 
     async def _await_report(

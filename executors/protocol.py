@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -77,3 +77,12 @@ class Executor(Protocol):
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
         """Runs to the end and says how it ended; `progress` takes a line for people and is cheap. When the
         surrounding task is cancelled it stops its processes, waits for their end and re-raises."""
+
+
+@runtime_checkable
+class KeepsSecrets(Protocol):
+    """What an executor offers too, if its payloads may have secrets in them."""
+
+    async def seal(self, workspace: str, payload: Payload, before: Payload) -> Payload:
+        """The payload as it may be kept and carried about, with each secret as `domain.secrets.sealed`. The mask stands
+        for what is sealed in `before`, the payload that this one replaces. Raises domain.errors.Invalid."""

@@ -23,10 +23,10 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from domain.parameters import Resolved
 from domain.pipeline import CommandStep
 from evidence import documents
 from executors import cost
+from executors.pipeline_secrets import Opened
 from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
 
@@ -34,7 +34,7 @@ LAST_LINE_CHARACTERS = 300
 LAST_LINE_BYTES = 4096
 
 
-async def run(step: CommandStep, execution: Execution, parameters: Resolved, guardians: Guardians) -> str | None:
+async def run(step: CommandStep, execution: Execution, parameters: Opened, guardians: Guardians) -> str | None:
     """Runs the step; None when it succeeded, else what went wrong, in words that follow its name. When cancelled,
     its program is stopped and the result written before CancelledError goes on."""
     try:
@@ -55,7 +55,7 @@ async def run(step: CommandStep, execution: Execution, parameters: Resolved, gua
         return f"could not write to the run folder: {error.strerror or error}"
 
 
-def _command(step: CommandStep, execution: Execution, parameters: Resolved) -> Command:
+def _command(step: CommandStep, execution: Execution, parameters: Opened) -> Command:
     folder = execution.folder.absolute()
     work, directory = folder / "work", folder / "steps" / step.id
     work.mkdir(exist_ok=True)
@@ -74,6 +74,7 @@ def _command(step: CommandStep, execution: Execution, parameters: Resolved) -> C
         stdout=stdout,
         stderr=stderr,
         timeout_seconds=step.timeout_seconds,
+        secrets=parameters.hidden,
     )
 
 
@@ -116,15 +117,16 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
     return environment
 
 
-def _parameters(step: CommandStep, execution: Execution, resolved: Resolved) -> Mapping[str, str]:
-    """A parameter without a value has no variable; true and false are written as in JSON. The file has all."""
-    if not resolved:
+def _parameters(step: CommandStep, execution: Execution, parameters: Opened) -> Mapping[str, str]:
+    """A parameter without a value has no variable; true and false are written as in JSON. The file has all, and the
+    mask for a secret."""
+    if not parameters.shown:
         return {}
     folder = execution.folder.absolute()
-    file = documents.write(folder, execution.identity, "parameters", resolved, step_id=step.id, lasting=False)
+    file = documents.write(folder, execution.identity, "parameters", parameters.shown, step_id=step.id, lasting=False)
     return {
         f"ALMANAC_PARAMETER_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
-        for name, value in resolved.items()
+        for name, value in {**parameters.shown, **parameters.secrets}.items()
         if value is not None
     } | {"ALMANAC_PARAMETERS": str(file)}
 

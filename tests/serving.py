@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import uvicorn
+from cryptography.fernet import Fernet
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
@@ -28,6 +29,13 @@ def token_in(folder: Path) -> Path:
     file = folder / "token"
     file.touch(0o600)
     file.write_text(f"{TOKEN}\n")
+    return file
+
+
+def key_in(folder: Path) -> Path:
+    file = folder / "secret.key"
+    file.touch(0o600)
+    file.write_text(f"{Fernet.generate_key().decode()}\n")
     return file
 
 
@@ -66,12 +74,13 @@ async def standing(
     worker = WorkerSettings(
         database_url=database_url,
         storage=folder / "storage",
+        secret_key_file=key_in(folder),
         max_concurrent_runs=20,
         heartbeat_interval_seconds=1,
         drain_seconds=1,
     )
     client = await Client.connect(temporal.address, namespace="almanac", data_converter=pydantic_data_converter)
-    entities, slots = wiring.workers(client, database, wiring.executors(database), worker)
+    entities, slots = wiring.workers(client, database, wiring.executors(database, worker), worker)
     async with entities, slots:
         yield Settings(
             database_url=database_url,
@@ -79,6 +88,7 @@ async def standing(
             storage=worker.storage,
             heartbeat_interval_seconds=worker.heartbeat_interval_seconds,
             token_file=token_in(folder),
+            secret_key_file=worker.secret_key_file,
             max_schedules_per_workspace=max_schedules,
             max_body_bytes=max_body_bytes,
         )

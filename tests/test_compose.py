@@ -39,7 +39,7 @@ FAREWELL_SECONDS = 10
 
 ALMANAC = {"migrate", "worker", "api"}
 ONE_SHOT = {"temporal-schema", "temporal-namespace", "migrate"}
-SECRETS = {"POSTGRES_PASSWORD", "ALMANAC_API_TOKEN"}
+SECRETS = {"POSTGRES_PASSWORD", "ALMANAC_API_TOKEN", "ALMANAC_SECRET_KEY"}
 
 
 @pytest.fixture(scope="module")
@@ -116,15 +116,21 @@ def test_no_secret_has_a_value_or_a_default_here(compose: dict[str, Any], servic
         for variable, value in service.get("environment", {}).items():
             if re.search(r"PASSWORD|PWD|TOKEN|SECRET", variable) and not variable.endswith("_FILE"):
                 assert value == "${POSTGRES_PASSWORD:?set it in .env}", (name, variable)
-    assert compose["secrets"] == {"api_token": {"environment": "ALMANAC_API_TOKEN"}}
+    assert compose["secrets"] == {
+        "api_token": {"environment": "ALMANAC_API_TOKEN"},
+        "secret_key": {"environment": "ALMANAC_SECRET_KEY"},
+    }
     lines = (ROOT / ".env.example").read_text().splitlines()
     example = dict(line.split("=") for line in lines if line and not line.startswith("#"))
     assert example == dict.fromkeys(SECRETS, "")
 
 
-def test_the_token_is_for_the_apis_own_user_alone(services: dict[str, dict[str, Any]]) -> None:
-    (secret,) = services["api"]["secrets"]
-    assert secret == {"source": "api_token", "uid": "10001", "gid": "10001", "mode": 0o400}
+def test_token_and_key_are_for_their_own_user_alone(services: dict[str, dict[str, Any]]) -> None:
+    owned = {"uid": "10001", "gid": "10001", "mode": 0o400}
+    token, key = {"source": "api_token", **owned}, {"source": "secret_key", **owned}
+    assert (services["api"]["secrets"], services["worker"]["secrets"]) == ([token, key], [key])
+    files = {services[name]["environment"]["ALMANAC_SECRET_KEY_FILE"] for name in ("api", "worker")}
+    assert files == {"/run/secrets/secret_key"}
     assert "USER 10001:10001" in dockerfile()
     assert services["api"]["environment"]["ALMANAC_TOKEN_FILE"] == "/run/secrets/api_token"  # noqa: S105
 

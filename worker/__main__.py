@@ -10,6 +10,7 @@ import sys
 from pydantic import ValidationError
 from temporalio.client import Client
 
+from executors.vault import KeyUnusable
 from readmodel.database import Database
 from worker import wiring
 from worker.settings import WorkerSettings
@@ -19,6 +20,9 @@ CONNECT_PAUSE_SECONDS = 2
 
 
 async def serve(settings: WorkerSettings) -> None:
+    """Raises KeyUnusable."""
+    database = Database(settings.database_url)
+    executors = wiring.executors(database, settings)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -26,8 +30,7 @@ async def serve(settings: WorkerSettings) -> None:
     client = await _connected(settings, stop)
     if client is None:
         return
-    database = Database(settings.database_url)
-    entities, slots = wiring.workers(client, database, wiring.executors(database), settings)
+    entities, slots = wiring.workers(client, database, executors, settings)
     try:
         async with entities, slots:
             log.info("worker.ready slots=%d name=%s", settings.max_concurrent_runs, settings.worker_name)
@@ -62,7 +65,11 @@ def main() -> int:
         for problem in error.errors():
             print(f"ALMANAC_{'_'.join(str(p) for p in problem['loc']).upper()}: {problem['msg']}", file=sys.stderr)
         return 2
-    asyncio.run(serve(settings))
+    try:
+        asyncio.run(serve(settings))
+    except KeyUnusable as error:
+        print(f"almanac worker: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -16,6 +16,8 @@ class WorkerSettings(BaseSettings):
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "almanac"
     storage: Path
+    secret_key_file: Path | None = None
+    """The same keys as the API's, to open secret parameters for steps, in a file that only its owner may read."""
     worker_name: str = Field(default_factory=socket.gethostname)
     max_concurrent_runs: int = Field(default=4, ge=1, le=10_000)
     """Executions at once in this process."""

@@ -23,6 +23,7 @@ from activities.watching import WatchingActivities
 from domain import messages
 from executors.pipeline import PipelineExecutor
 from executors.registry import Registry, installed
+from executors.vault import Vault
 from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.pipelines import Pipelines
@@ -52,8 +53,9 @@ async def connect(settings: WorkerSettings) -> Client:
     )
 
 
-def executors(database: Database) -> Registry:
-    return installed([PipelineExecutor(Catalogue(Pipelines(database)))])
+def executors(database: Database, settings: WorkerSettings) -> Registry:
+    """Raises KeyUnusable."""
+    return installed([PipelineExecutor(Catalogue(Pipelines(database)), Vault.at(settings.secret_key_file))])
 
 
 def workers(client: Client, database: Database, executors: Registry, settings: WorkerSettings) -> tuple[Worker, Worker]:

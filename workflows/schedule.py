@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
         schedule_state,
     )
     from domain.dependency import Answer, Question
-    from domain.errors import Conflict, NotFound
+    from domain.errors import Conflict, Forbidden, NotFound
     from domain.messages import (
         Act,
         CreateSchedule,
@@ -160,7 +160,7 @@ class ScheduleWorkflow:
     @run_now.validator
     def _check_run_now(self, request: RunNow) -> None:
         with refusals():
-            schedule_acts.check_run_now(self._require(), request.key)
+            schedule_acts.check_run_now(self._require(), request.key, request.by)
 
     @workflow.signal(name=messages.RUN_NOW_SIGNAL)
     def run_now_signal(self, request: RunNow) -> None:
@@ -169,7 +169,10 @@ class ScheduleWorkflow:
             return
         now = workflow.now()
         try:
-            schedule_acts.check_run_now(self._state, request.key)
+            schedule_acts.check_run_now(self._state, request.key, request.by)
+        except Forbidden:
+            # Nobody real asked, so there is nobody to name in a row.
+            return
         except Conflict as refusal:
             self._put(schedule_acts.refused_run_now(self._state, request.key, refusal, request.by, now))
         else:

@@ -49,6 +49,20 @@ async def test_the_files_of_a_run_are_listed_and_read(desk: Desk, run: dict[str,
     assert (await file(desk, run, "steps/only/stdout.log")).text == "done\n"
 
 
+async def test_what_each_step_printed_is_listed_and_no_link_with_it(
+    desk: Desk, run: dict[str, Any], folder: Path
+) -> None:
+    (folder / "steps" / "only" / "stdout-2.log").symlink_to("/etc/hostname")
+    (folder / "steps" / "elsewhere").symlink_to("/etc")
+    logs = (await desk.get(f"/runs/{run['run_id']}/logs")).json()
+    assert logs["run_folder"] == run["run_folder"]
+    assert [(log["step_id"], log["attempt"], log["stream"], log["path"], log["bytes"]) for log in logs["items"]] == [
+        ("only", 1, "stderr", "steps/only/stderr.log", 0),
+        ("only", 1, "stdout", "steps/only/stdout.log", 5),
+    ]
+    assert logs["items"][0]["started_at"] <= run["ended_at"]
+
+
 @pytest.mark.parametrize(
     ("asked", "status", "text", "told"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import signal
 import socket
@@ -19,6 +20,8 @@ from tests.serving import TOKEN, token_in
 from tests.waiting import eventually
 
 PATHS = ("/api/v1/workspaces/default/schedules", "/api/v1/openapi.json", "/api/v1/preview", "/no/such/path")
+
+SYSTEM_AS_USER = base64.b64encode(b"almanac-scheduler:anything").decode()
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -38,6 +41,20 @@ async def test_a_missing_header_is_said_to_be_missing(dark: httpx.AsyncClient) -
 
     assert (answer.status_code, answer.json()["code"]) == (401, "auth.token_missing")
     assert answer.json()["hint"]
+
+
+@pytest.mark.parametrize("given", ["Bearer almanac-scheduler", "bearer Almanac-Scheduler", "Basic " + SYSTEM_AS_USER])
+async def test_nobody_can_act_as_the_system_identity(dark: httpx.AsyncClient, given: str) -> None:
+    answer = await dark.get(PATHS[0], headers={"Authorization": given})
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "auth.system_identity")
+
+
+def test_the_name_of_the_system_identity_is_no_token(tmp_path: Path) -> None:
+    file = token_in(tmp_path)
+    file.write_text("almanac-scheduler\n")
+    with pytest.raises(TokenUnusable, match="no credential"):
+        read_token(file)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from domain.secrets import MASK
 from tests.cli.conftest import Terminal
 
 pytestmark = pytest.mark.stack
@@ -87,6 +88,22 @@ async def test_apply_goes_on_after_a_refusal_and_fails_in_the_end(demo: Terminal
     assert f"{demo.folder}/1.yaml:3 (document 1): schedule 'demo/hasty'" in ended.err
     assert "schedule.validation.interval_too_short" in ended.err
     assert "created   schedule  demo/second" in ended.out
+
+
+async def test_a_secret_in_a_file_is_saved_once_and_told_never(almanac: Terminal) -> None:
+    files = (
+        "{kind: pipeline, name: p, parameters: [{name: token, type: STRING, secret: true}], "
+        "steps: [{id: a, command: [a]}]}",
+        '{kind: schedule, name: s, cron: "0 9 * * *", timezone: UTC, payload: {pipeline: p, version: current}}',
+    )
+    assert (await almanac("apply", almanac.write("\n---\n".join(files)))).code == 0
+    secret = "\n---\n".join(files).replace("version: current", "version: current, parameters: {token: open-sesame}")
+    results = [await almanac("apply", almanac.write(secret)) for _ in range(2)]
+    results.append(await almanac("apply", almanac.write(secret.replace("open", "shut"))))
+    assert [ended.out.count("changed") - ended.out.count("unchanged") for ended in results] == [1, 0, 1]
+    told = "".join(ended.out + ended.err for ended in (*results, await almanac("list", "--json")))
+    assert MASK in told
+    assert "sesame" not in told
 
 
 async def test_a_list_shows_local_time_beside_utc(demo: Terminal) -> None:

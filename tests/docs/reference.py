@@ -86,11 +86,16 @@ def _endpoints() -> str:
 
 
 def _commands() -> str:
-    group: Any = typer.main.get_command(command_line)
-    return _table(
-        ("command", "what it does"),
-        ((f"`{_usage(name, command)}`", command.help) for name, command in group.commands.items()),
-    )
+    rows = ((f"`{_usage(name, command)}`", command.help) for name, command in _named(command_line))
+    return _table(("command", "what it does"), rows)
+
+
+def _named(app: typer.Typer) -> Iterator[tuple[str, Any]]:
+    """Each command; those of a group by both names."""
+    group: Any = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        inner = getattr(command, "commands", None)
+        yield from [(f"{name} {one}", part) for one, part in inner.items()] if inner else [(name, command)]
 
 
 def _usage(name: str, command: Any) -> str:

@@ -13,7 +13,7 @@ from domain.run import FINAL_STATES, REASONS
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"\| `(?P<state>\w+)` \| (`(?P<reason>\w+)`)? ?\| (?P<by>.+) \|")
 ROWS = [row for line in (ROOT / "docs" / "reasons.md").read_text().splitlines() if (row := ROW.fullmatch(line))]
-PROOFS = [row["by"].strip("`") for row in ROWS if row["by"].startswith("`")]
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def test_every_reason_of_a_final_state_is_there() -> None:
@@ -22,9 +22,25 @@ def test_every_reason_of_a_final_state_is_there() -> None:
     assert rows - {("succeeded", None), ("aborted", None)} == reasons
 
 
-@pytest.mark.parametrize("proof", sorted(set(PROOFS)))
-def test_what_is_named_as_proof_is_there(proof: str) -> None:
-    file, _, name = proof.partition("::")
-    tree = ast.parse((ROOT / file).read_text())
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    assert not name or name in functions
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['state']}-{row['reason'] or ''}")
+def test_what_is_named_as_proof_is_there_and_tells_of_the_end(row: re.Match[str]) -> None:
+    if not row["by"].startswith("`"):
+        assert row["by"].startswith("nothing")
+        return
+    file, _, name = row["by"].strip("`").partition("::")
+    assert (row["reason"] or row["state"]) in _text_of(ROOT / file, name)
+
+
+def _text_of(file: Path, name: str) -> str:
+    """Of a test, with its parameters and with the constants of its file that it names."""
+    source = file.read_text()
+    tree = ast.parse(source)
+    (test,) = (node for node in tree.body if isinstance(node, FUNCTION) and node.name == name)
+    named = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    constants = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.Assign) and named & {one.id for one in node.targets if isinstance(one, ast.Name)}
+    ]
+    parts = (*test.decorator_list, test, *constants)
+    return "\n".join(ast.get_source_segment(source, part) or "" for part in parts).lower()

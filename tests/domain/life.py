@@ -115,7 +115,7 @@ class Life:
         return self.take(schedule_acts.revise(self.state, revised, target, BY, self.now))
 
     def run_now(self, key: str) -> Run:
-        schedule_acts.check_run_now(self.state, key)
+        schedule_acts.check_run_now(self.state, key, "test")
         state, run = schedule_acts.run_now(self.state, key, BY, self.now)
         self.take(state)
         return run

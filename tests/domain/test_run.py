@@ -77,11 +77,62 @@ def test_a_late_truth_replaces_unknown_and_is_marked_as_such(truth: RunState) ->
     assert advance(run(state=RunState.UNKNOWN), truth, NOON).trail.kind == "updated_after_unknown"
 
 
-def test_a_note_changes_no_state() -> None:
-    noted = note(run(), "capacity_retried", NOON, "No slot.")
-    assert noted.run.state is RunState.QUEUED
-    assert noted.trail.kind == "capacity_retried"
-    assert noted.run.seq == run().seq + 1
+@pytest.mark.parametrize("state", RunState)
+def test_a_note_changes_nothing_but_the_number_and_the_time(state: RunState) -> None:
+    before = run(state=state, reason="because", message="In words.")
+    noted = note(before, "capacity_retried", at("12:01"), "No slot.", data={"n": 1})
+    assert noted.run == before.model_copy(update={"seq": before.seq + 1, "changed_at": at("12:01")})
+    row = noted.trail
+    assert (row.kind, row.state, row.reason, row.message) == ("capacity_retried", state, "because", "No slot.")
+    assert (row.seq, row.at, row.data) == (noted.run.seq, at("12:01"), {"n": 1})
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_a_hand_over_changes_nothing_but_the_number(state: RunState) -> None:
+    before = run(state=state, reason="because")
+    for after in (hand_over(before), seize(before)):
+        assert after.seq > before.seq
+        assert after.model_copy(update={"seq": before.seq}) == before
+
+
+ARRIVALS = [(a, to, reason) for a, to in ALLOWED if to in FINAL_STATES for reason in REASONS.get(to, (None,))]
+
+
+@pytest.mark.parametrize(("state", "to", "reason"), ARRIVALS)
+def test_every_reason_arrives_from_every_state_that_may_end_so(state: RunState, to: RunState, reason: str) -> None:
+    ended = advance(run(state=state, reason="before", message="Before."), to, at("12:01"), reason=reason)
+    assert (ended.run.state, ended.run.reason, ended.run.message) == (to, reason, None)
+    assert (ended.trail.state, ended.trail.reason) == (to, reason)
+    assert ended.run.is_final
+    assert ended.run.blocks is (to is RunState.UNKNOWN or (to is RunState.NOT_STARTED and reason in BLOCKING_REFUSALS))
+
+
+def test_the_reasons_are_these() -> None:
+    ends = {state.value: set(REASONS.get(state, ())) for state in FINAL_STATES}
+    assert ends == {
+        "succeeded": set(),
+        "failed": {"execution_failed", "execution_timeout"},
+        "cancelled": {"cancelled"},
+        "aborted": {"shutdown"},
+        "unknown": {
+            *("instance_lost", "start_unconfirmed", "start_failed", "execution_missing"),
+            "outcome_unreadable",
+        },
+        "not_started": {
+            *("capacity", "record_unwritable", "folder_unwritable", "workspace_inactive"),
+            *("version_changed", "snapshot_unresolved"),
+            *BLOCKING_REFUSALS,
+        },
+        "skipped": {
+            *("missed", "overlap", "busy", "superseded", "coalesced", "expired", "dependency_deadline"),
+            *("parent_failed", "parent_absent", "schedule_paused", "schedule_blocked", "schedule_edited"),
+            *("schedule_deleted", "operator"),
+        },
+    }
+    assert {
+        *("executor_unavailable", "pointer_null", "target_not_found", "payload_invalid", "parameters_invalid"),
+        *("authority_refused", "start_refused"),
+    } == BLOCKING_REFUSALS
 
 
 def test_owners_never_share_a_number_on_the_trail() -> None:

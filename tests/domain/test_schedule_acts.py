@@ -237,9 +237,9 @@ def test_run_now_makes_one_run_per_key_whose_reference_time_is_the_request_s() -
     life = Life(at("08:30")).pause()
     run = life.run_now("a")
     assert (run.origin, run.scheduled_for, run.reference_time) == (Origin.RUN_NOW, None, at("08:30"))
-    assert schedule_acts.check_run_now(life.state, "a") == run
+    assert schedule_acts.check_run_now(life.state, "a", "test") == run
     with pytest.raises(Conflict) as caught:
-        schedule_acts.check_run_now(life.state, "b")
+        schedule_acts.check_run_now(life.state, "b", "test")
     assert caught.value.code == "schedule.run.overlap"
 
 
@@ -247,7 +247,7 @@ def test_run_now_is_refused_while_blocked_and_a_signal_s_refusal_is_a_row() -> N
     life, run = with_active_run()
     life.ends(run, RunState.UNKNOWN, "instance_lost")
     with pytest.raises(Conflict) as caught:
-        schedule_acts.check_run_now(life.state, "a")
+        schedule_acts.check_run_now(life.state, "a", "test")
     assert caught.value.code == "schedule.blocked"
     assert run.run_id in caught.value.message
     life.take(schedule_acts.refused_run_now(life.state, "a", caught.value, BY, life.now))

@@ -110,9 +110,9 @@ class Harness:
         )
         return answer
 
-    async def run_now(self, schedule_id: str, key: str = "k") -> Run:
+    async def run_now(self, schedule_id: str, key: str = "k", by: str = "test") -> Run:
         answer: RunNowAnswer = await self.handle(schedule_id).execute_update(
-            messages.RUN_NOW_UPDATE, RunNow(key=key, by="test"), result_type=RunNowAnswer
+            messages.RUN_NOW_UPDATE, RunNow(key=key, by=by), result_type=RunNowAnswer
         )
         return answer.run
 
@@ -122,8 +122,8 @@ class Harness:
         )
         return answer
 
-    async def signal_run_now(self, schedule_id: str, key: str = "k") -> None:
-        await self.handle(schedule_id).signal(messages.RUN_NOW_SIGNAL, RunNow(key=key, by="test"))
+    async def signal_run_now(self, schedule_id: str, key: str = "k", by: str = "test") -> None:
+        await self.handle(schedule_id).signal(messages.RUN_NOW_SIGNAL, RunNow(key=key, by=by))
 
     async def let_pass(self, time: timedelta) -> None:
         """Only where the server's clock skips. In steps, for each is one call, and a server that is busy with one for

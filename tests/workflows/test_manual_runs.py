@@ -29,6 +29,7 @@ async def ask(harness: Harness, script: str = "succeed", key: str = "k") -> Run:
         harness.workspace,
         "probe",
         ManualRun(),
+        payload={"lane": "a", "script": script},
         target=LANE,
         key=key,
         by="test",
@@ -37,8 +38,7 @@ async def ask(harness: Harness, script: str = "succeed", key: str = "k") -> Run:
     )
     assert request.recorded is not None
     run = request.entry.run.model_copy(update={"executor": "probe"})
-    launch = request.entry.launch.model_copy(update={"payload": {"lane": "a", "script": script}})
-    entry = request.entry.model_copy(update={"run": run, "launch": launch})
+    entry = request.entry.model_copy(update={"run": run})
     recorded = request.recorded.model_copy(
         update={"run": request.recorded.run.model_copy(update={"executor": "probe"})}
     )

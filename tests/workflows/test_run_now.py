@@ -7,6 +7,7 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from domain import messages
+from domain.authority import SYSTEM
 from domain.run import Origin, RunState
 from tests.waiting import eventually
 from tests.workflows.harness import Harness
@@ -14,9 +15,9 @@ from tests.workflows.harness import Harness
 pytestmark = pytest.mark.stack
 
 
-async def refusal(harness: Harness, schedule_id: str, key: str) -> str | None:
+async def refusal(harness: Harness, schedule_id: str, key: str, by: str = "test") -> str | None:
     with pytest.raises(WorkflowUpdateFailedError) as caught:
-        await harness.run_now(schedule_id, key)
+        await harness.run_now(schedule_id, key, by)
     assert isinstance(caught.value.cause, ApplicationError)
     return caught.value.cause.type
 
@@ -28,7 +29,17 @@ async def test_a_run_goes_from_request_to_its_end_and_leaves_a_trail(harness: Ha
     assert (run.run_id, run.state, run.origin) == (asked.run_id, RunState.SUCCEEDED, Origin.RUN_NOW)
     assert run.scheduled_for is None
     assert run.run_folder == "iteration-1-sched"
-    assert [row.kind for row in await harness.trail(run.run_id)] == ["recorded", "claimed", "started", "finished"]
+    trail = await harness.trail(run.run_id)
+    assert [row.kind for row in trail] == ["recorded", "claimed", "started", "finished"]
+    assert (trail[0].data["by"], trail[1].data["identity"]) == ("test", SYSTEM.name)
+
+
+async def test_nobody_asks_in_the_name_of_the_system_identity(harness: Harness) -> None:
+    schedule = await harness.create()
+    assert await refusal(harness, schedule, "a", SYSTEM.name) == "auth.system_identity"
+    await harness.signal_run_now(schedule, "b", SYSTEM.name)
+    asked = await harness.run_now(schedule, "c")
+    assert [run.run_id for run in await harness.final(schedule)] == [asked.run_id]
 
 
 async def test_the_same_key_is_the_same_run_and_another_is_refused_meanwhile(harness: Harness) -> None:
