@@ -107,8 +107,8 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
     }
     known = {
         "ALMANAC_SCHEDULE_ID": identity.schedule_id,
-        "ALMANAC_SCHEDULED_FOR": identity.scheduled_for and _utc(identity.scheduled_for),
-        "ALMANAC_REFERENCE_TIME": execution.reference_time and _utc(execution.reference_time),
+        "ALMANAC_SCHEDULED_FOR": _utc(identity.scheduled_for) if identity.scheduled_for else None,
+        "ALMANAC_REFERENCE_TIME": _utc(execution.reference_time) if execution.reference_time else None,
     }
     told = {name: value for name, value in known.items() if value is not None}
     return {**{name: value for name, value in environment.items() if name not in known}, **told}
