@@ -82,7 +82,8 @@ def _step(step: dict[str, Any]) -> tuple[str, str]:
 
 def _score(score: dict[str, Any]) -> tuple[str, str]:
     body = score["body"]
-    said = "  ".join(f"{name} {value}" for name, value in body.items()) if isinstance(body, dict) else f"{body}"
+    values = body.get("values", body) if isinstance(body, dict) else {"": body}
+    said = "  ".join(f"{name} {value}".strip() for name, value in values.items())
     return score["step_id"] or score["path"], said if len(said) <= SHORT else f"{said[: SHORT - 1]}…"
 
 

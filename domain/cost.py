@@ -2,8 +2,7 @@
 
     {"amount": "0.12", "currency": "USD", "what": "tokens", "details": {"model": "m", "input": 1200}}
 
-Amounts are added up exactly, each currency by itself. A line that is none is told beside the others: neither may a
-slip in the accounts fail a step that has done its work, nor may an amount be lost unseen.
+Amounts are added up exactly, each currency by itself.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal, localcontext
 from typing import Annotated
 
-from pydantic import AfterValidator, JsonValue, StringConstraints, ValidationError
+from pydantic import AfterValidator, JsonValue, StringConstraints
 
+from domain import json_lines
 from domain.values import Value
 
-MOST_ITEMS = 1_000
 DIGITS = 60
 """More than any sum of amounts has."""
 
@@ -52,22 +51,11 @@ class Cost(Value):
 
 def read(text: str) -> Cost | None:
     """What the lines say; None where there is none."""
-    items: list[CostItem] = []
-    problems: list[str] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        if len(items) + len(problems) == MOST_ITEMS:
-            problems.append(f"There are more than {MOST_ITEMS} lines; the others are not counted.")
-            break
-        try:
-            items.append(_item(line))
-        except (ValueError, RecursionError) as error:
-            problems.append(f"Line {number} is no cost: {_why(error)}.")
+    items, problems = json_lines.read(text, "cost", _item)
     if not items and not problems:
         return None
     totals = added({item.currency: item.amount} for item in items)
-    return Cost(items=tuple(items), totals=totals, problems=tuple(problems))
+    return Cost(items=items, totals=totals, problems=problems)
 
 
 def added(totals: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -81,25 +69,7 @@ def added(totals: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _item(line: str) -> CostItem:
-    found = json.loads(line, parse_constant=_no_constant)
-    if not isinstance(found, dict):
-        raise ValueError("it is no JSON object")
+    found = json_lines.object_of(line)
     # An amount that is a number is taken as it is written, digit by digit.
     written = json.loads(line, parse_float=str, parse_int=str)
-    item = CostItem.model_validate({**found, "amount": written.get("amount")})
-    # Half a surrogate pair can't be written into any document.
-    json.dumps(found, ensure_ascii=False).encode()
-    return item
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        return f"{'.'.join(str(part) for part in first['loc']) or 'it'}: {first['msg'].removeprefix('Value error, ')}"
-    if isinstance(error, UnicodeError):
-        return "it has half a surrogate pair"
-    return "it is not JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
+    return CostItem.model_validate({**found, "amount": written.get("amount")})

@@ -17,7 +17,11 @@ from domain.values import Value
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*")
 RESERVED_SEGMENTS = frozenset({"runs", "evaluation"})
 
+RESERVED_GROUPS = frozenset({"work", "steps"})
+"""What else is in a run folder."""
+
 StepId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 
 
 class Retry(Value):
@@ -42,11 +46,23 @@ class CommandStep(Value):
     retry: Retry | None = None
 
 
+class Group(Value):
+    """The steps once more, with variables of their own and in a folder of their own below the run's."""
+
+    name: StepId
+    variables: Annotated[dict[VariableName, str], Field(max_length=100)] = {}
+    """Environment variables; they come after what a step itself sets."""
+
+
 class PipelineDefinition(Value):
     name: Annotated[str, Field(max_length=200)]
     description: str = ""
     parameters: Annotated[tuple[Parameter, ...], Field(max_length=100)] = ()
+    groups: Annotated[tuple[Group, ...], Field(max_length=100)] = ()
+    """The steps run once for each, one group after the other; once, without a group, where there are none."""
     steps: Annotated[tuple[CommandStep, ...], Field(min_length=1, max_length=200)]
+    evaluation: Annotated[tuple[CommandStep, ...], Field(max_length=50)] = ()
+    """Steps that score a run whose steps have all succeeded. What becomes of them does not change how it ended."""
     run_retention_count: int | None = Field(default=None, ge=1, le=100_000)
     """So many ended runs of each family (scheduled, webhook, manual) keep their files; all without it."""
 
@@ -90,27 +106,87 @@ def check(definition: PipelineDefinition) -> None:
             "'runs' and 'evaluation' are reserved.",
             field="name",
         )
+    _check_steps(definition.steps, "steps")
+    _check_steps(definition.evaluation, "evaluation")
+    _check_groups(definition.groups)
+    check_declared(definition.parameters)
+
+
+def _check_steps(steps: tuple[CommandStep, ...], field: str) -> None:
     seen: set[str] = set()
-    for index, step in enumerate(definition.steps):
+    for index, step in enumerate(steps):
         if step.id in seen:
             raise Invalid(
                 "pipeline.validation.step_duplicate",
                 f"The step id '{step.id}' is used twice.",
-                field=f"steps.{index}.id",
+                field=f"{field}.{index}.id",
             )
         seen.add(step.id)
         if step.retry is not None and not step.idempotent:
             raise Invalid(
                 "pipeline.validation.retry_not_idempotent",
                 f"Step '{step.id}' is tried again, and does not say that it may run twice.",
-                field=f"steps.{index}.retry",
+                field=f"{field}.{index}.retry",
                 hint="Write 'idempotent: true' if that is so; else leave 'retry' out.",
             )
-    check_declared(definition.parameters)
-    execution_order(definition.steps)
+    execution_order(steps, field)
 
 
-def execution_order(steps: tuple[CommandStep, ...]) -> tuple[CommandStep, ...]:
+def _check_groups(groups: tuple[Group, ...]) -> None:
+    seen: set[str] = set()
+    for index, group in enumerate(groups):
+        if group.name in seen or group.name in RESERVED_GROUPS:
+            why = "is used twice" if group.name in seen else "is kept for the run folder's own parts"
+            raise Invalid(
+                "pipeline.validation.group_name",
+                f"The group name '{group.name}' {why}.",
+                field=f"groups.{index}.name",
+                hint="Give the group another name.",
+            )
+        seen.add(group.name)
+
+
+class Selection(Value):
+    """What of a pipeline a run executes."""
+
+    groups: tuple[Group, ...]
+    """Empty where the pipeline has none: then its steps run once, in the run folder itself."""
+    steps: tuple[CommandStep, ...]
+    """So that each comes after all that it needs."""
+    evaluation: tuple[CommandStep, ...]
+    """Empty for a part of a run: a score is that of a whole one."""
+
+
+def select(definition: PipelineDefinition, groups: tuple[str, ...] | None, step: str | None) -> Selection:
+    """All of it, only these groups, or only this step, without those that it needs. Raises Invalid
+    `schedule.validation.group_unknown` and `schedule.validation.step_unknown`."""
+    known = {group.name: group for group in definition.groups}
+    for index, name in enumerate(groups or ()):
+        if name not in known:
+            raise Invalid(
+                "schedule.validation.group_unknown",
+                f"The pipeline has no group '{name}'.",
+                field=f"payload.groups.{index}",
+                hint=f"Its groups: {', '.join(known)}." if known else "It has no groups.",
+            )
+    ordered = execution_order(definition.steps)
+    alone = tuple(one.model_copy(update={"needs": ()}) for one in ordered if one.id == step)
+    if step is not None and not alone:
+        raise Invalid(
+            "schedule.validation.step_unknown",
+            f"The pipeline has no step '{step}'.",
+            field="payload.step",
+            hint=f"Its steps: {', '.join(one.id for one in definition.steps)}.",
+        )
+    is_whole = groups is None and step is None
+    return Selection(
+        groups=tuple(group for group in definition.groups if groups is None or group.name in groups),
+        steps=alone or ordered,
+        evaluation=execution_order(definition.evaluation, "evaluation") if is_whole else (),
+    )
+
+
+def execution_order(steps: tuple[CommandStep, ...], field: str = "steps") -> tuple[CommandStep, ...]:
     """The steps so that each comes after all that it needs, otherwise in the order written."""
     by_id = {step.id: step for step in steps}
     for index, step in enumerate(steps):
@@ -119,7 +195,7 @@ def execution_order(steps: tuple[CommandStep, ...]) -> tuple[CommandStep, ...]:
             raise Invalid(
                 "pipeline.validation.needs_unknown",
                 f"Step '{step.id}' needs '{unknown}', which is not a step of this pipeline.",
-                field=f"steps.{index}.needs",
+                field=f"{field}.{index}.needs",
             )
     ordered: dict[str, CommandStep] = {}
     while len(ordered) < len(steps):
@@ -129,7 +205,7 @@ def execution_order(steps: tuple[CommandStep, ...]) -> tuple[CommandStep, ...]:
             raise Invalid(
                 "pipeline.validation.needs_cycle",
                 f"These steps need each other in a circle: {cycle}.",
-                field="steps",
+                field=field,
             )
         ordered[ready[0].id] = ready[0]
     return tuple(ordered.values())

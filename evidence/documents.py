@@ -25,12 +25,14 @@ from evidence.metadata import read_metadata as read_metadata
 
 KIND = re.compile(r"[a-z][a-z0-9_]*")
 
+Body = Mapping[str, JsonValue]
+
 
 def write(
     folder: Path,
     identity: RunIdentity,
     kind: str,
-    body: Mapping[str, JsonValue],
+    body: Body,
     *,
     step_id: str | None = None,
     started_at: datetime | None = None,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+from domain.pipeline import RESERVED_GROUPS
 from domain.values import Value
 
 LOG = re.compile(r"(?P<stream>stdout|stderr)(-(?P<attempt>[0-9]{1,6}))?\.log")
@@ -22,6 +23,7 @@ class Stream(StrEnum):
 
 class Log(Value):
     step_id: str
+    """Within a group after its name, such as `linkedin/ask`."""
     attempt: int
     """1 for the first."""
     stream: Stream
@@ -38,21 +40,23 @@ def listed(folder: Path) -> tuple[Log, ...]:
 
 
 def _logs(folder: Path) -> Iterator[Log]:
-    for step in _directories(folder):
-        with os.scandir(step) as entries:
-            for entry in entries:
-                named = LOG.fullmatch(entry.name)
-                if named and entry.is_file(follow_symlinks=False):
-                    yield _log(step, entry, Stream(named["stream"]), int(named["attempt"] or 1))
+    for group in ("", *_groups(folder)):
+        for step in _directories(folder / group / "steps"):
+            with os.scandir(step) as entries:
+                for entry in entries:
+                    named = LOG.fullmatch(entry.name)
+                    if named and entry.is_file(follow_symlinks=False):
+                        yield _log(group, step, entry, Stream(named["stream"]), int(named["attempt"] or 1))
 
 
-def _log(step: os.DirEntry[str], entry: os.DirEntry[str], stream: Stream, attempt: int) -> Log:
+def _log(group: str, step: os.DirEntry[str], entry: os.DirEntry[str], stream: Stream, attempt: int) -> Log:
     known = entry.stat(follow_symlinks=False)
+    prefix = f"{group}/" if group else ""
     return Log(
-        step_id=step.name,
+        step_id=f"{prefix}{step.name}",
         attempt=attempt,
         stream=stream,
-        path=f"steps/{step.name}/{entry.name}",
+        path=f"{prefix}steps/{step.name}/{entry.name}",
         bytes=known.st_size,
         started_at=datetime.fromtimestamp(_began(step, attempt) or known.st_mtime, UTC),
     )
@@ -66,12 +70,18 @@ def _began(step: os.DirEntry[str], attempt: int) -> float | None:
         return None
 
 
+def _groups(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        known = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return [name for name in known if name not in RESERVED_GROUPS]
+
+
 def _directories(folder: Path) -> Iterator[os.DirEntry[str]]:
     """Of the steps that have begun. Before the first one there is none."""
     try:
-        known = os.lstat(folder / "steps")
+        known = os.lstat(folder)
     except FileNotFoundError:
         return
     if stat.S_ISDIR(known.st_mode):
-        with os.scandir(folder / "steps") as entries:
+        with os.scandir(folder) as entries:
             yield from (entry for entry in entries if entry.is_dir(follow_symlinks=False))

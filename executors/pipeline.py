@@ -1,8 +1,4 @@
-"""The executor of pipelines: freezes the current version when a run is admitted, and runs its steps.
-
-Steps start when all that they need has succeeded, a few at a time. A failed step fails the run: what needs it
-does not run, what does not need it still does.
-"""
+"""The executor of pipelines: freezes the current version when a run is admitted, and runs its steps."""
 
 from __future__ import annotations
 
@@ -10,20 +6,19 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from domain import secrets
 from domain.errors import Invalid
 from domain.parameters import Reference, Resolved, resolve
-from domain.pipeline import CommandStep, PipelineVersion, check, execution_order
-from domain.run import RunState
+from domain.pipeline import PipelineVersion, Selection, check, select
 from domain.values import Value
-from executors import pipeline_payload, pipeline_secrets, step
+from executors import pipeline_payload, pipeline_secrets
 from executors.pipeline_payload import PipelinePayload
-from executors.pipeline_secrets import Opened
 from executors.process import Guardians
 from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
+from executors.steps import Work
 from executors.vault import Vault
-
-STEPS_AT_ONCE = 4
 
 
 class PipelineMissing(Exception):
@@ -40,7 +35,8 @@ class PipelineCatalogue(Protocol):
 
 
 class PipelineExecutor:
-    """Payload: `{"pipeline": <name>, "version": "current"}`, and `parameters` and `parameter_bindings` by name."""
+    """Payload: `{"pipeline": <name>, "version": "current"}`, `parameters` and `parameter_bindings` by name, `groups`
+    for only some of its groups and `step` for only one of its steps."""
 
     name = "pipeline"
 
@@ -55,7 +51,9 @@ class PipelineExecutor:
 
     async def validate(self, workspace: str, payload: Payload) -> str:
         asked = pipeline_payload.read(payload)
-        self._resolved(workspace, asked, await self._saved(workspace, asked.pipeline), None)
+        version = await self._saved(workspace, asked.pipeline)
+        self._resolved(workspace, asked, version, None)
+        select(version.definition, asked.groups, asked.step)
         return f"{self.name}:{asked.pipeline}"
 
     async def _saved(self, workspace: str, pipeline: str) -> PipelineVersion:
@@ -89,9 +87,10 @@ class PipelineExecutor:
     async def prepare(self, workspace: str, payload: Payload, reference: Reference) -> Prepared:
         try:
             asked = pipeline_payload.read(payload)
+            version = await self._freeze(workspace, asked.pipeline)
+            selection = select(version.definition, asked.groups, asked.step)
         except Invalid as refusal:
             raise Refused("payload_invalid", refusal.message) from refusal
-        version = await self._freeze(workspace, asked.pipeline)
         try:
             resolved = self._resolved(workspace, asked, version, reference)
         except Invalid as refusal:
@@ -104,10 +103,15 @@ class PipelineExecutor:
                 "version": version.version,
                 "body_sha256": version.body_sha256,
                 "resolved_parameters": secrets.masked(resolved),
+                **_part(asked),
             },
             folder_owner=asked.pipeline,
             run_retention_count=version.definition.run_retention_count,
-            body={"version": version.model_dump(mode="json"), "parameters": resolved},
+            body={
+                "version": version.model_dump(mode="json"),
+                "parameters": resolved,
+                "selection": selection.model_dump(mode="json"),
+            },
         )
 
     async def _freeze(self, workspace: str, pipeline: str) -> PipelineVersion:
@@ -126,13 +130,19 @@ class PipelineExecutor:
         frozen = _Frozen.model_validate(execution.prepared.body)
         workspace, pipeline = execution.identity.workspace, frozen.version.name
         parameters = pipeline_secrets.opened(workspace, pipeline, frozen.parameters, self._vault)
-        work = _Steps(execution, parameters, progress, self._guardians)
+        work = Work(execution, parameters, progress, self._guardians)
         try:
             async with asyncio.timeout(execution.timeout_seconds):
-                await work.run(execution_order(frozen.version.definition.steps))
+                await work.run(frozen.selection)
         except TimeoutError:
             return work.timed_out()
         return work.outcome()
+
+
+def _part(asked: PipelinePayload) -> dict[str, JsonValue]:
+    """Which part of the pipeline a run is of, where it isn't all of it."""
+    groups: dict[str, JsonValue] = {"groups": list(asked.groups)} if asked.groups else {}
+    return groups if asked.step is None else {**groups, "step": asked.step}
 
 
 class _Frozen(Value):
@@ -140,75 +150,4 @@ class _Frozen(Value):
 
     version: PipelineVersion
     parameters: Resolved
-
-
-class _Steps:
-    """The steps of one execution, and what became of each so far."""
-
-    def __init__(
-        self, execution: Execution, parameters: Opened, progress: Callable[[str], None], guardians: Guardians
-    ) -> None:
-        self._execution = execution
-        self._parameters = parameters
-        self._guardians = guardians
-        self._progress = progress
-        self._slots = asyncio.Semaphore(STEPS_AT_ONCE)
-        self._running: list[str] = []
-        self._started = 0
-        self._failures: dict[str, str] = {}
-
-    async def run(self, ordered: tuple[CommandStep, ...]) -> None:
-        tasks: dict[str, asyncio.Task[bool]] = {}
-        async with asyncio.TaskGroup() as group:
-            for one in ordered:
-                tasks[one.id] = group.create_task(self._after([tasks[need] for need in one.needs], one))
-
-    async def _after(self, needs: list[asyncio.Task[bool]], one: CommandStep) -> bool:
-        """Whether the step succeeded; it isn't even tried when a step that it needs did not."""
-        succeeded = [await need for need in needs]
-        if not all(succeeded):
-            self._progress(f"step {one.id} not run: a step that it needs did not succeed")
-            return False
-        async with self._slots:
-            return await self._run(one)
-
-    async def _run(self, one: CommandStep) -> bool:
-        self._started += 1
-        self._running.append(one.id)
-        self._progress(f"step {one.id} started")
-        failure = await self._attempts(one)
-        self._running.remove(one.id)
-        self._progress(f"step {one.id} failed: {failure}" if failure else f"step {one.id} succeeded")
-        if failure is not None:
-            self._failures[one.id] = failure
-        return failure is None
-
-    async def _attempts(self, one: CommandStep) -> str | None:
-        """What went wrong with the last attempt. Each attempt has its own logs and its own result."""
-        failure = await step.run(one, self._execution, self._parameters, self._guardians)
-        if one.retry is None:
-            return failure
-        for attempt in range(1, one.retry.attempts):
-            if failure is None:
-                return None
-            self._progress(f"step {one.id} failed and is tried again: {failure}")
-            await asyncio.sleep(one.retry.pause_seconds * 2 ** (attempt - 1))
-            failure = await step.run(one, self._execution, self._parameters, self._guardians)
-        return failure
-
-    def outcome(self) -> Outcome:
-        if not self._failures:
-            return Outcome(state=RunState.SUCCEEDED, steps_run=self._started)
-        first, failure = next(iter(self._failures.items()))
-        more = len(self._failures) - 1
-        message = f"Step '{first}' {failure}" + (f" (and {more} more failed)" if more else "")
-        return Outcome(state=RunState.FAILED, reason="execution_failed", message=message, steps_run=self._started)
-
-    def timed_out(self) -> Outcome:
-        during = ", ".join(f"'{step_id}'" for step_id in self._running) or "none"
-        return Outcome(
-            state=RunState.FAILED,
-            reason="execution_timeout",
-            message=f"The run was stopped after {self._execution.timeout_seconds} s; running then: {during}.",
-            steps_run=self._started,
-        )
+    selection: Selection

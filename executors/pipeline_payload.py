@@ -10,13 +10,17 @@ from domain.errors import Invalid
 from domain.parameters import Given
 from executors.protocol import Payload
 
-KEYS = ("pipeline", "version", "parameters", "parameter_bindings")
+KEYS = ("pipeline", "version", "parameters", "parameter_bindings", "groups", "step")
 
 
 class PipelinePayload(NamedTuple):
     pipeline: str
     parameters: Given
     parameter_bindings: Given
+    groups: tuple[str, ...] | None = None
+    """Only these; all without it."""
+    step: str | None = None
+    """Only this one; all without it."""
 
 
 def read(payload: Payload) -> PipelinePayload:
@@ -34,7 +38,25 @@ def read(payload: Payload) -> PipelinePayload:
         for key in binding if isinstance(binding, dict) else ():
             if key.startswith("reference"):
                 raise _key_refused(key, f"parameter_bindings.{name}.{key}")
-    return PipelinePayload(pipeline, _by_name(payload, "parameters"), bindings)
+    return PipelinePayload(pipeline, _by_name(payload, "parameters"), bindings, _groups(payload), _step(payload))
+
+
+def _groups(payload: Payload) -> tuple[str, ...] | None:
+    found = payload.get("groups")
+    if found is None:
+        return None
+    if not isinstance(found, list) or not found or not all(isinstance(name, str) for name in found):
+        raise _refused(
+            "groups", "'groups' is no list of names.", "Name some of the pipeline's groups, or leave it out."
+        )
+    return tuple(str(name) for name in found)
+
+
+def _step(payload: Payload) -> str | None:
+    found = payload.get("step")
+    if found is not None and not isinstance(found, str):
+        raise _refused("step", "'step' is no step's id.", "Name one of the pipeline's steps, or leave it out.")
+    return found
 
 
 def _by_name(payload: Payload, key: str) -> Given:
@@ -48,7 +70,8 @@ def _key_refused(key: str, path: str | None = None) -> Invalid:
     if key.startswith("reference"):
         hint = "The reference time is the scheduler's own, frozen for each run. Leave it out."
     else:
-        hint = 'A payload is {"pipeline": "<name>", "version": "current"}, and "parameters" and "parameter_bindings".'
+        hint = 'A payload is {"pipeline": "<name>", "version": "current"}; the rest of what it may have: '
+        hint += f"{', '.join(KEYS[2:])}."
     return _refused(path or key, f"'{key}' has no place in a pipeline's payload.", hint)
 
 

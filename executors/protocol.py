@@ -48,8 +48,10 @@ class Execution(Value):
     identity: RunIdentity
     prepared: Prepared
     folder: Path
-    """The run folder, already bound to the run."""
+    """The run folder, already bound to the run; a group's folder in it while that group's steps run."""
     timeout_seconds: int
+    evaluates: Path | None = None
+    """The folder of the run that is evaluated; `folder` is then the evaluation's own."""
     reference_time: datetime | None = None
     """The run's frozen reference time, which a Run now has where it has no occurrence."""
 

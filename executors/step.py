@@ -7,6 +7,9 @@
     <run folder>/steps/<step>/result-1.json     how it ended
     <run folder>/steps/<step>/cost.jsonl     what it says it has cost, which becomes cost-1.json
 
+A group's steps have all this below the group's folder, and the steps of an evaluation have it below the paired folder
+of the evaluation, where they may leave score.jsonl too.
+
 A repeated step writes stdout-2.log and so on: nothing is overwritten.
 """
 
@@ -25,7 +28,7 @@ from pydantic import JsonValue
 
 from domain.pipeline import CommandStep
 from evidence import documents
-from executors import cost
+from executors import told
 from executors.pipeline_secrets import Opened
 from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
@@ -58,7 +61,7 @@ async def run(step: CommandStep, execution: Execution, parameters: Opened, guard
 def _command(step: CommandStep, execution: Execution, parameters: Opened) -> Command:
     folder = execution.folder.absolute()
     work, directory = folder / "work", folder / "steps" / step.id
-    work.mkdir(exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     directory.mkdir(parents=True, exist_ok=True)
     stdout, stderr = _new_logs(directory)
     logs: dict[str, JsonValue] = {"stdout": stdout.name, "stderr": stderr.name}
@@ -68,7 +71,7 @@ def _command(step: CommandStep, execution: Execution, parameters: Opened) -> Com
         environment={
             **_environment(step, execution, identity),
             **_parameters(step, execution, parameters),
-            cost.VARIABLE: str(cost.file_beside(stdout)),
+            **told.variables(execution, stdout),
         },
         directory=work,
         stdout=stdout,
@@ -102,11 +105,13 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
         "ALMANAC_RUN_ID": identity.run_id,
         "ALMANAC_WORKSPACE": identity.workspace,
         "ALMANAC_EXECUTION_ID": identity.execution_id,
-        "ALMANAC_RUN_FOLDER": str(execution.folder.absolute()),
+        "ALMANAC_RUN_FOLDER": str((execution.evaluates or execution.folder).absolute()),
         "ALMANAC_STEP_ID": step.id,
         "ALMANAC_RUN_IDENTITY": str(identity_file),
     }
     known = {
+        "ALMANAC_GROUP": identity.group,
+        "ALMANAC_EVALUATION_FOLDER": str(execution.folder.absolute()) if execution.evaluates else None,
         "ALMANAC_SCHEDULE_ID": identity.schedule_id,
         "ALMANAC_SCHEDULED_FOR": _utc(identity.scheduled_for) if identity.scheduled_for else None,
         "ALMANAC_REFERENCE_TIME": _utc(execution.reference_time) if execution.reference_time else None,
@@ -157,7 +162,7 @@ def _write_result(step: CommandStep, execution: Execution, command: Command, end
         completed_at=ended.ended_at,
         status=str(body["status"]),
     )
-    cost.record(execution, step.id, cost.file_beside(command.stdout))
+    told.record(execution, step.id, command.stdout)
 
 
 def _log(path: Path, captured: Captured) -> dict[str, JsonValue]:

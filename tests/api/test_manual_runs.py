@@ -192,3 +192,21 @@ async def test_who_asked_is_audited(desk: Desk, database: Database) -> None:
     await desk.ended(run["run_id"])
     [row] = [row for row in (await Audit(database).page(desk.workspace)).items if row.action == "pipeline.run"]
     assert row.subjects == {"pipeline": PIPELINE, "run_id": run["run_id"]}
+
+
+async def test_a_part_of_a_pipeline_writes_below_its_bound_folder(desk: Desk, storage_behind_api: Path) -> None:
+    steps = [{"id": one, "command": ["sh", "-c", "echo $ALMANAC_GROUP"]} for one in ("ask", "answer")]
+    groups = [{"name": "linkedin"}, {"name": "mail"}]
+    await desk.put("/pipelines/grouped", {"name": "grouped", "steps": steps, "groups": groups})
+    await desk.post("/pipelines/grouped/release")
+    started = await desk.post("/pipelines/grouped/runs", {"groups": ["mail"], "step": "answer"})
+    run = await desk.ended(started.json()["run_id"])
+    assert (run["state"], run["run_folder"]) == ("succeeded", "iteration-0")
+    assert (run["prepared"]["groups"], run["prepared"]["step"]) == (["mail"], "answer")
+    folder = storage_behind_api / desk.workspace / "grouped" / "runs" / "iteration-0"
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["mail"]
+    assert [path.name for path in (folder / "mail/steps").iterdir()] == ["answer"]
+    (log, _) = (await desk.get(f"/runs/{run['run_id']}/logs")).json()["items"]
+    assert (log["step_id"], log["bytes"]) == ("mail/answer", len("mail\n"))
+    refused = await desk.post("/pipelines/grouped/runs", {"groups": ["post"]})
+    assert (refused.status_code, refused.json()["code"]) == (400, "schedule.validation.group_unknown")

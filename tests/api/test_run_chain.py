@@ -15,21 +15,22 @@ from tests.readmodel.samples import a_run, whole_life
 
 pytestmark = pytest.mark.stack
 
+SCORE = """echo '{"name": "quality", "value": 0.9}' >> "$ALMANAC_SCORE_FILE" """
 SPEND = """echo done; echo '{"amount": 0.12, "currency": "USD"}' >> "$ALMANAC_COST_FILE" """
 
 
 async def test_a_run_is_followed_from_its_request_to_its_review(
     desk: Desk, database: Database, storage_behind_api: Path
 ) -> None:
-    await desk.release(PIPELINE, ["sh", "-c", SPEND])
+    judge = {"id": "judge", "command": ["sh", "-c", SCORE]}
+    steps = [{"id": "only", "command": ["sh", "-c", SPEND]}]
+    await desk.put(f"/pipelines/{PIPELINE}", {"name": PIPELINE, "steps": steps, "evaluation": [judge]})
+    await desk.post(f"/pipelines/{PIPELINE}/release")
     schedule = (await desk.created())["schedule_id"]
     asked = (await desk.post(f"/schedules/{schedule}/run-now")).json()
     run = await desk.ended(asked["run_id"])
     folder = storage_behind_api / desk.workspace / PIPELINE / "runs" / run["run_folder"]
-    scored = storage_behind_api / desk.workspace / PIPELINE / "evaluation" / "runs" / run["run_folder"]
     result = json.loads((folder / "steps" / "only" / "result-1.json").read_text())
-    scored.mkdir(parents=True)
-    (scored / "score-1.json").write_text(json.dumps(result | {"kind": "score", "body": {"value": 0.9}}))
     (folder / "foreign.json").write_text(json.dumps(result | {"identity": result["identity"] | {"run_id": "another"}}))
     for number, evidence_run_id in enumerate((run["run_id"], "another")):
         review = a_run(f"review-{desk.workspace}", number, workspace=desk.workspace)
@@ -46,7 +47,7 @@ async def test_a_run_is_followed_from_its_request_to_its_review(
     }
     assert [(step["step_id"], step["status"]) for step in chain["steps"]] == [("only", "succeeded")]
     assert chain["cost_totals"] == {"USD": "0.12"}
-    assert [score["body"] for score in chain["scores"]] == [{"value": 0.9}]
+    assert [score["body"]["values"] for score in chain["scores"]] == [{"quality": 0.9}]
     identities = [one["identity"] for one in chain["steps"] + chain["scores"]]
     assert {one["execution_id"] for one in identities} == {run["execution_id"]}
     assert chain["quarantined"] == 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from domain import cost
+from domain import cost, json_lines
 
 
 def line(**fields: object) -> str:
@@ -64,9 +64,9 @@ def test_a_line_that_is_none_is_told_and_the_others_count(wrong: str) -> None:
 
 
 def test_very_many_lines_are_not_read_for_ever() -> None:
-    told = cost.read("\n".join([line()] * (cost.MOST_ITEMS + 2)))
+    told = cost.read("\n".join([line()] * (json_lines.MOST_LINES + 2)))
     assert told is not None
-    assert len(told.items) == cost.MOST_ITEMS
+    assert len(told.items) == json_lines.MOST_LINES
     assert len(told.problems) == 1
 
 

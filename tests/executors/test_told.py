@@ -10,7 +10,7 @@ import pytest
 from domain.pipeline import Retry
 from domain.run import RunState
 from evidence import reader
-from executors import cost
+from executors import told
 from tests.executors.test_pipeline import Ran, script
 
 SAY = """echo '{"amount": "0.12", "currency": "USD", "what": "tokens"}' >> "$ALMANAC_COST_FILE"; """
@@ -47,7 +47,7 @@ async def test_a_line_that_is_no_cost_fails_no_step_and_is_told(tmp_path: Path) 
 
 
 async def test_a_huge_file_is_told_and_not_read(tmp_path: Path) -> None:
-    ran = Ran(tmp_path, script("ask", f'head -c {cost.LARGEST + 1} /dev/zero > "$ALMANAC_COST_FILE"'))
+    ran = Ran(tmp_path, script("ask", f'head -c {told.LARGEST + 1} /dev/zero > "$ALMANAC_COST_FILE"'))
     assert (await ran.outcome()).state is RunState.SUCCEEDED
     ((_, body),) = costs(ran)
     assert "more than" in body["problems"][0]
