@@ -23,7 +23,7 @@ from activities.lifeline import Lifeline
 from activities.retention import Retention
 from domain import ids, messages
 from domain.authority import SYSTEM, Identity, Permission
-from domain.errors import Unavailable
+from domain.errors import NotFound, Unavailable
 from domain.events import RunChanged
 from domain.identity import RunIdentity
 from domain.lane import Launch
@@ -32,6 +32,7 @@ from domain.parameters import Reference
 from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import documents, endings, folders
+from evidence.book import SLOT
 from executors.protocol import Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims, ClaimUnconfirmed
@@ -131,10 +132,27 @@ class ExecutionActivities:
             self.retention.begin(run.workspace, prepared.folder_owner, prepared.run_retention_count)
         try:
             if run.origin is Origin.MANUAL:
+                await self._check_slot(run, await asyncio.to_thread(folders.slot_owner, *where))
                 return await asyncio.to_thread(folders.take_slot, *where, run.run_id)
             return await asyncio.to_thread(folders.allocate, *where, family, run.run_id)
         except folders.FolderUnwritable as error:
             raise Refused("folder_unwritable", str(error)) from error
+
+    async def _check_slot(self, run: Run, owner: str | None) -> None:
+        """The lane sees to it that manual runs take turns. A lane that was ended by hand can't, and then the folder of
+        a run that goes on must not be moved away under its steps."""
+        if owner is None or owner == run.run_id:
+            return
+        try:
+            other = await self.retention.queries.run(run.workspace, owner)
+        except NotFound:
+            return
+        except Unavailable as error:
+            raise Refused("record_unwritable", error.message) from error
+        if other.state in (RunState.STARTING, RunState.RUNNING):
+            raise Refused(
+                "start_refused", f"The manual run {owner} still goes on in {SLOT}. Wait for its end, or cancel it."
+            )
 
     async def _claim(self, run: Run, prepared: Prepared, folder: str) -> Advanced | None:
         """The one conditional write, None when somebody else had won it. Its transaction carries the RUNNING record
@@ -211,6 +229,8 @@ class ExecutionActivities:
         run = started.run
         own = self.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
         await own.signal(messages.EXECUTION_STARTED_SIGNAL, messages.ExecutionStarted(run=run))
+        if run.schedule_id is None:
+            return
         schedule = self.client.get_workflow_handle(ids.schedule_workflow_id(run.workspace, run.schedule_id))
         await schedule.signal(messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=(started,)))
 

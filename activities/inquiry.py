@@ -87,7 +87,9 @@ class InquiryActivities:
         owner = (run.prepared or {}).get(FOLDER_OWNER)
         if run.run_folder is None or run.execution_id is None or not isinstance(owner, str):
             return endings.Told()
-        folder = folders.run_folder_path(self.storage, run.workspace, owner, run.run_folder)
+        # A manual run's folder leaves the slot when the next one takes it.
+        name = folders.place_of(self.storage, run.workspace, owner, run.run_id) or run.run_folder
+        folder = folders.run_folder_path(self.storage, run.workspace, owner, name)
         return endings.read(folder, run.execution_id)
 
 

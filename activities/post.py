@@ -38,7 +38,7 @@ from readmodel.projection import Projector
 
 class LaneLetter(Value):
     workspace: str
-    schedule_id: str
+    schedule_id: str | None
     mail: Mail
 
 
@@ -52,7 +52,8 @@ class Letters(Value):
 
 class ScheduleLetter(Value):
     workspace: str
-    schedule_id: str
+    schedule_id: str | None
+    """None for manual runs, which have none."""
     changes: tuple[Advanced, ...]
 
 
@@ -66,8 +67,10 @@ class PostActivities:
         match letter.mail:
             case RequestLane(lane=lane, entry=entry, again=again):
                 begun = again and await self._has_begun(entry.run)
-                await self._request(letter.workspace, lane, messages.LaneRequest(entry=entry, begun=begun))
+                request = messages.LaneRequest(entry=entry, begun=begun)
+                await request_lane(self.client, letter.workspace, lane, request)
             case WithdrawFromLane(lane=lane, reason=reason, message=message, only_occurrences=only):
+                assert letter.schedule_id is not None
                 withdrawal = messages.LaneWithdrawal(
                     schedule_id=letter.schedule_id, reason=reason, message=message, only_occurrences=only
                 )
@@ -83,15 +86,18 @@ class PostActivities:
 
     @activity.defn(name="almanac.tell_schedule")
     async def tell_schedule(self, letter: ScheduleLetter) -> None:
-        """A schedule that is gone can't pass its runs' ends on to the read model, so they are written here."""
-        try:
-            await self._schedule(letter.workspace, letter.schedule_id).signal(
-                messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=letter.changes)
-            )
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                raise
-            await self.projector.project(tuple(RunChanged(change=change) for change in letter.changes))
+        """A schedule that is gone can't pass its runs' ends on to the read model, and a manual run has none that
+        could; so they are written here."""
+        if letter.schedule_id is not None:
+            try:
+                await self._schedule(letter.workspace, letter.schedule_id).signal(
+                    messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=letter.changes)
+                )
+                return
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+        await self.projector.project(tuple(RunChanged(change=change) for change in letter.changes))
 
     @activity.defn(name="almanac.tell_kin")
     async def tell_kin(self, post: Letters) -> None:
@@ -124,25 +130,27 @@ class PostActivities:
             return False
         return True
 
-    async def _request(self, workspace: str, lane: str, request: messages.LaneRequest) -> None:
-        await self.client.start_workflow(
-            messages.LANE_WORKFLOW,
-            messages.LaneInput(workspace=workspace, lane_key=lane),
-            id=ids.lane_workflow_id(workspace, lane),
-            task_queue=messages.TASK_QUEUE,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            start_signal=messages.LANE_REQUEST_SIGNAL,
-            start_signal_args=[request],
-            search_attributes=visibility.lane(workspace, lane),
-            static_summary=f"The lane of {lane}",
-        )
-
     async def _tell(self, workspace: str, lane: str, signal: str, message: messages.LaneLetter) -> None:
         """A lane that is gone holds nothing and has nobody waiting."""
         handle = self.client.get_workflow_handle(ids.lane_workflow_id(workspace, lane))
         with suppress_not_found():
             await handle.signal(signal, message)
+
+
+async def request_lane(client: Client, workspace: str, lane: str, request: messages.LaneRequest) -> None:
+    """Asks for the lane, which is started if need be. Raises RPCError."""
+    await client.start_workflow(
+        messages.LANE_WORKFLOW,
+        messages.LaneInput(workspace=workspace, lane_key=lane),
+        id=ids.lane_workflow_id(workspace, lane),
+        task_queue=messages.TASK_QUEUE,
+        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        start_signal=messages.LANE_REQUEST_SIGNAL,
+        start_signal_args=[request],
+        search_attributes=visibility.lane(workspace, lane),
+        static_summary=f"The lane of {lane}",
+    )
 
 
 def _wire(letter: Letter) -> tuple[str, Value]:

@@ -24,10 +24,11 @@ def lane(workspace: str, target: str) -> TypedSearchAttributes:
 
 
 def run(run: Run) -> TypedSearchAttributes:
+    schedule = [SearchAttributePair(SCHEDULE, run.schedule_name)] if run.schedule_name is not None else []
     return TypedSearchAttributes(
         [
             SearchAttributePair(WORKSPACE, run.workspace),
-            SearchAttributePair(SCHEDULE, run.schedule_name),
+            *schedule,
             SearchAttributePair(PIPELINE, pipeline_of(run.target)),
             SearchAttributePair(RUN_STATE, run.state),
         ]

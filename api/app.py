@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from activities.catalogue import Catalogue
-from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_files, runs, schedules
+from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_chain, run_files, runs, schedules
 from api.advising import Adviser
+from api.manual_runs import ManualRuns
 from api.parts import Parts
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
@@ -18,6 +19,7 @@ from api.writing import ScheduleWriter
 from executors.pipeline import PipelineExecutor
 from executors.registry import installed
 from executors.vault import Vault
+from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
 from readmodel.hooks import Hooks
@@ -52,7 +54,7 @@ def create(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    for part in (schedules, runs, run_files, pipeline_runs, pipelines, hooks, places):
+    for part in (schedules, runs, run_files, run_chain, pipeline_runs, pipelines, hooks, places):
         app.include_router(part.router)
     problems.install(app)
     openapi.install(app)
@@ -67,6 +69,9 @@ async def _parts(settings: Settings, database: Database, vault: Vault) -> Parts:
     executors = installed([PipelineExecutor(Catalogue(pipelines), vault)])
     names, dependencies = Names(database), Dependencies(database)
     workspaces = Workspaces(database)
-    writer = ScheduleWriter(database, queries, names, dependencies, workflows, workspaces, executors, settings)
+    writer = ScheduleWriter(
+        database, queries, names, dependencies, workflows, workspaces, executors, settings, Claims(database)
+    )
+    manual = ManualRuns(database, queries, workflows, executors, settings.heartbeat_interval_seconds)
     adviser, hooks_ = Adviser(database, queries, dependencies), Hooks(database)
-    return Parts(settings, database, queries, pipelines, workspaces, workflows, writer, adviser, hooks_)
+    return Parts(settings, database, queries, pipelines, workspaces, workflows, writer, manual, adviser, hooks_)

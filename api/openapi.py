@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
+from api.pipeline_runs import ManualRunRequest
 from api.pipelines import ReleaseRequest
 from api.places import WorkspaceChange
 from api.problems import MEDIA_TYPE, Problem
@@ -31,6 +32,7 @@ BODIES = (
     WorkspaceChange,
     PipelineDefinition,
     ReleaseRequest,
+    ManualRunRequest,
     Problem,
 )
 

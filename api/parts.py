@@ -10,10 +10,11 @@ from fastapi import Depends, Header, Path, Request
 from pydantic import StringConstraints
 
 from api.advising import Adviser
+from api.manual_runs import ManualRuns
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
 from api.writing import ScheduleWriter
-from domain.errors import NotFound
+from domain.errors import Invalid, NotFound
 from readmodel.database import Database
 from readmodel.hooks import Hooks
 from readmodel.pipelines import Pipelines
@@ -39,6 +40,7 @@ class Parts:
     workspaces: Workspaces
     workflows: ScheduleWorkflows
     writer: ScheduleWriter
+    manual_runs: ManualRuns
     adviser: Adviser
     hooks: Hooks
 
@@ -92,5 +94,13 @@ IdempotencyKey = Annotated[
         description="Repeating a request with the same key, of 1 to 200 printable characters, changes nothing more."
     ),
 ]
+
+
+def one_key(header: str | None, body: str | None) -> str | None:
+    """The key of a request that may name it in either place."""
+    if header is not None and body not in (None, header):
+        raise Invalid("request.key_ambiguous", "The header and the body name different keys.", field="key")
+    return header or body
+
 
 Search = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")]

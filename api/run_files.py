@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Header
 from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
 
 from api.parts import Parts, PartsOf, RunId, WorkspaceName
+from domain import cost
+from domain.cost import Cost
 from domain.errors import NotFound, OutOfRange, Unavailable
 from domain.run import Run
 from domain.values import Value
@@ -48,7 +53,9 @@ class RunEvidence(Value):
     evaluation: Evidence | None
     """What scored the run, in the paired folder; null when nothing did."""
     costs: dict[str, tuple[Document, ...]]
-    """The run's own cost documents, by execution id."""
+    """The run's own cost documents and its evaluation's, by execution id."""
+    cost_totals: dict[str, dict[str, str]]
+    """What they come to for each execution, by currency."""
     scores: dict[str, tuple[Document, ...]]
     """The run's own score documents, by execution id."""
 
@@ -100,33 +107,49 @@ async def read_evidence(parts: PartsOf, workspace: WorkspaceName, run_id: RunId)
     """The documents that a run wrote, in order; those that contradict its identity, or can't be read, stand apart under
     `quarantined` with the reason. Costs and scores are keyed by execution."""
     folder = await _folder(parts, workspace, run_id)
-    return await asyncio.to_thread(_evidence, folder)
+    return await asyncio.to_thread(evidence_in, folder)
 
 
-def _evidence(folder: Path) -> RunEvidence:
+def evidence_in(folder: Path) -> RunEvidence:
+    """What a run folder and its paired one hold. Raises OSError."""
     run = reader.read(folder)
     paired = folder.parent.with_name("evaluation") / "runs" / folder.name
     evaluation = reader.read(paired, owner=run.metadata) if paired.is_dir() else None
-    scored = evaluation or run
+    costs = reader.by_execution(run, "cost")
+    for execution_id, found in reader.by_execution(evaluation, "cost").items() if evaluation else ():
+        costs[execution_id] = (*costs.get(execution_id, ()), *found)
     return RunEvidence(
         run_folder=folder.name,
         run=run,
         evaluation=evaluation,
-        costs=reader.by_execution(run, "cost"),
-        scores=reader.by_execution(scored, "score"),
+        costs=costs,
+        cost_totals={execution_id: _total(found) for execution_id, found in costs.items()},
+        scores=reader.by_execution(evaluation or run, "score"),
     )
 
 
+def _total(found: Iterable[Document]) -> dict[str, str]:
+    """Documents of another shape are shown and not counted."""
+    counted = []
+    for document in found:
+        with suppress(ValidationError):
+            counted.append(Cost.model_validate(document.body).totals)
+    return cost.added(counted)
+
+
 async def _folder(parts: Parts, workspace: str, run_id: str) -> Path:
-    """The run's folder, by who owns it and never by how folders are called."""
-    run = await parts.queries.run(workspace, run_id)
+    return await folder_of(parts, workspace, await parts.queries.run(workspace, run_id))
+
+
+async def folder_of(parts: Parts, workspace: str, run: Run) -> Path:
+    """The run's folder, by who owns it and never by how folders are called. Raises NotFound."""
     if run.files_expired_at is not None:
         raise _expired(run.files_expired_at)
     pipeline = pipeline_of(run)
     if run.run_folder is None or pipeline is None:
         raise NotFound("run.no_folder", "Nothing of this run was started, so it has no folder.")
     storage = storage_of(parts)
-    name = await asyncio.to_thread(folders.place_of, storage, workspace, pipeline, run_id)
+    name = await asyncio.to_thread(folders.place_of, storage, workspace, pipeline, run.run_id)
     if name is None:
         raise NotFound("run.folder_missing", f"The run's folder {run.run_folder} is not in the storage any more.")
     return folders.run_folder_path(storage, workspace, pipeline, name)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from api.advising import Advice, SavedSchedule
 from api.bodies import body_as, describe, optional_body_as
-from api.parts import OPERATOR, IdempotencyKey, Key, PartsOf, ScheduleId, Search, WorkspaceName
+from api.parts import OPERATOR, IdempotencyKey, Key, PartsOf, ScheduleId, Search, WorkspaceName, one_key
 from api.writing import Act, Replanned
 from domain import secrets
 from domain.errors import Invalid
@@ -172,7 +172,7 @@ async def run_schedule_now(
 ) -> Run:
     """Asks for a run now; its reference time is the request's. Allowed while paused; 409 `schedule.blocked` while
     blocked, 409 `schedule.run.overlap` while a run of it is active. The same key is the same run."""
-    key = _one_key(idempotency_key, body.key if body else None)
+    key = one_key(idempotency_key, body.key if body else None)
     run = await parts.writer.run_now(workspace, schedule_id, by=OPERATOR, key=key)
     response.headers["Location"] = request.url_for("read_run", workspace=workspace, run_id=run.run_id).path
     return run
@@ -210,9 +210,3 @@ def _expected(revision: int | None, if_match: str | None) -> int:
     if revision not in (None, int(tag[1])):
         raise Invalid("request.revision_ambiguous", "If-Match and the body name different revisions.", field="revision")
     return int(tag[1])
-
-
-def _one_key(header: str | None, body: str | None) -> str | None:
-    if header is not None and body not in (None, header):
-        raise Invalid("request.key_ambiguous", "The header and the body name different keys.", field="key")
-    return header or body

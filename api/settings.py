@@ -29,4 +29,6 @@ class Settings(BaseSettings):
     min_interval_seconds: int = Field(default=300, ge=0)
     """Two occurrences of a schedule may not be closer than this in the 14 days after it is saved."""
     max_schedules_per_workspace: int = Field(default=100, ge=1, le=100_000)
+    heartbeat_interval_seconds: int = Field(default=30, ge=1, le=600)
+    """Of manual runs. Six missed ones mean that a run's worker is lost."""
     max_body_bytes: int = Field(default=1_000_000, ge=1_000)

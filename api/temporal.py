@@ -20,13 +20,16 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 
+from activities.post import request_lane
 from api.refusals import refusals
 from domain.errors import AlmanacError, Busy, NotFound
-from domain.ids import run_workflow_id, schedule_workflow_id
+from domain.ids import lane_workflow_id, run_workflow_id, schedule_workflow_id
+from domain.lane import Lane
 from domain.messages import (
     CANCEL_RUN_SIGNAL,
     CREATE_UPDATE,
     DROP_UPDATE,
+    LANE_DROP_SIGNAL,
     REPLAN_UPDATE,
     REVISE_UPDATE,
     RUN_NOW_UPDATE,
@@ -37,6 +40,8 @@ from domain.messages import (
     CancelRun,
     CreateSchedule,
     DropRun,
+    LaneDrop,
+    LaneRequest,
     ReplanAnswer,
     ReviseSchedule,
     RunNow,
@@ -136,6 +141,24 @@ class ScheduleWorkflows:
         except NotFound:
             return False
         return True
+
+    async def request_lane(self, workspace: str, lane: str, request: LaneRequest) -> None:
+        """Asks for a lane without a schedule. Needs no worker; repeated, it changes nothing."""
+        with refusals():
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await request_lane(self._client, workspace, lane, request)
+
+    async def drop_from_lane(self, run: Run, by: str) -> bool:
+        """Takes a manual run off its line, if it waits there; False where its lane does not know it, or is gone."""
+        handle: WorkflowHandle[object, object] = self._client.get_workflow_handle(
+            lane_workflow_id(run.workspace, run.target)
+        )
+        limit = timedelta(seconds=ANSWER_SECONDS)
+        with suppress(NotFound), refusals():
+            known: Lane = await handle.query("lane", result_type=Lane, rpc_timeout=limit)
+            await handle.signal(LANE_DROP_SIGNAL, LaneDrop(run_id=run.run_id, by=by), rpc_timeout=limit)
+            return known.knows(run.run_id)
+        return False
 
     async def healthy(self) -> bool:
         """Whether Temporal answers now, and knows the namespace."""

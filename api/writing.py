@@ -14,7 +14,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -22,9 +22,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.settings import Settings
 from api.temporal import ScheduleWorkflows
-from domain import graph, schedule_check
+from domain import graph, ids, manual_run, schedule_check
 from domain.errors import AlmanacError, Busy, Conflict, NotFound, Unavailable
-from domain.events import Event
+from domain.events import Event, RunChanged
+from domain.lost_run import Ending
 from domain.messages import (
     DELETE_UPDATE,
     PAUSE_UPDATE,
@@ -39,9 +40,10 @@ from domain.names import name_key
 from domain.run import Origin, Run, RunState
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.values import Value
-from executors.protocol import KeepsSecrets, Payload
+from executors.protocol import sealed
 from executors.registry import Registry
 from readmodel import audit
+from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
 from readmodel.names import Names
@@ -87,6 +89,7 @@ class ScheduleWriter:
     workspaces: Workspaces
     executors: Registry
     settings: Settings
+    claims: Claims
 
     async def create(
         self, workspace: str, definition: ScheduleDefinition, *, by: str, key: str | None, now: datetime
@@ -185,7 +188,7 @@ class ScheduleWriter:
         command = RunNow(key=key or secrets.token_hex(16), by=by, origin=origin)
         answer = await self.workflows.run_now(workspace, schedule_id, command)
         run = answer.run
-        subjects = {"schedule_id": run.schedule_id, "run_id": run.run_id}
+        subjects = {"schedule_id": schedule_id, "run_id": run.run_id}
         await self._mirror(workspace, answer.events, origin, by, subjects, run.schedule_revision)
         return run
 
@@ -196,14 +199,14 @@ class ScheduleWriter:
         if run.is_final:
             raise Conflict("run.ended", f"The run {run_id} has already ended: it is {run.state}.")
         await self._told_to_end(run, by)
-        subjects = {"schedule_id": run.schedule_id, "run_id": run_id}
+        subjects = ({"schedule_id": run.schedule_id} if run.schedule_id else {}) | {"run_id": run_id}
         async with self.database.transaction() as connection:
             await audit.append(connection, by=by, action="run.cancel", workspace=workspace, subjects=subjects)
         return await self.queries.run(workspace, run_id)
 
     async def _told_to_end(self, run: Run, by: str) -> None:
-        """What waits is taken off its line by the schedule, what has a workflow ends itself. A run on its way from
-        one to the other is caught where it arrives."""
+        """What waits is taken off its line by the schedule, or by the lane where it has none; what has a workflow ends
+        itself. A run on its way from one to the other is caught where it arrives."""
         try:
             async with asyncio.timeout(CATCH_SECONDS):
                 while not run.is_final and not await self._caught(run, by):
@@ -215,6 +218,11 @@ class ScheduleWriter:
     async def _caught(self, run: Run, by: str) -> bool:
         if run.state is not RunState.WAITING and await self.workflows.cancel_run(run, by):
             return True
+        if run.schedule_id is None:
+            if not await self.workflows.drop_from_lane(run, by):
+                await self._abandon(run, by)
+            # What became of it is seen by the run's end, or by its workflow at the next look.
+            return False
         try:
             answer = await self.workflows.drop(run.workspace, run.schedule_id, DropRun(run_id=run.run_id, by=by))
         except (Conflict, NotFound):
@@ -223,6 +231,19 @@ class ScheduleWriter:
             await project(connection, answer.events)
         return True
 
+    async def _abandon(self, run: Run, by: str) -> None:
+        """Ends a manual run that nobody knows any more, once it is certain that nobody launches it later."""
+        claim = await self.claims.void(run_id=run.run_id, execution_id=ids.execution_id(run.run_id))
+        current = await self.queries.run(run.workspace, run.run_id)
+        if current.is_final or await self.workflows.cancel_run(current, by):
+            return
+        outcome = claim.outcome if claim else None
+        ending = Ending(state=outcome, reason=claim.reason, message=claim.message) if claim and outcome else None
+        now = datetime.now(UTC)
+        ended = manual_run.abandoned(current, claimed=claim is not None, ending=ending, by=by, now=now)
+        async with self.database.transaction() as connection:
+            await project(connection, [RunChanged(change=ended)])
+
     async def _checked(
         self, workspace: str, definition: ScheduleDefinition, before: ScheduleDefinition | None, now: datetime
     ) -> tuple[ScheduleDefinition, str]:
@@ -230,8 +251,9 @@ class ScheduleWriter:
         checked = schedule_check.check(definition)
         schedule_check.check_interval(checked, now, self.settings.min_interval_seconds)
         former = before.payload if before and before.executor == checked.executor else {}
-        sealed = checked.model_copy(update={"payload": await self._sealed(workspace, checked, former)})
-        return sealed, await self._target(workspace, sealed)
+        executor = self.executors.for_save(checked.executor)
+        kept = checked.model_copy(update={"payload": await sealed(executor, workspace, checked.payload, former)})
+        return kept, await self._target(workspace, kept)
 
     async def _made_before(self, workspace: str, schedule_id: str) -> ScheduleDefinition | None:
         """What a repeated request has already made: sealing its secrets once more would make another definition."""
@@ -239,12 +261,6 @@ class ScheduleWriter:
             return (await self.queries.schedule(workspace, schedule_id)).definition
         except NotFound:
             return None
-
-    async def _sealed(self, workspace: str, definition: ScheduleDefinition, before: Payload) -> Payload:
-        executor = self.executors.for_save(definition.executor)
-        if isinstance(executor, KeepsSecrets):
-            return await executor.seal(workspace, definition.payload, before)
-        return definition.payload
 
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
         executor = self.executors.for_save(definition.executor)
@@ -296,7 +312,7 @@ class ScheduleWriter:
         action: str,
         by: str,
         subjects: dict[str, str],
-        revision: int,
+        revision: int | None,
         counts: Mapping[str, int] | None = None,
         connection: AsyncConnection | None = None,
     ) -> None:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from cli.chain import chain_of
 from cli.client import segment
 from cli.command import Session
 from cli.moments import relative, utc
@@ -33,9 +34,24 @@ def files(
     session.show(found, lambda: _files(found))
 
 
-def evidence(session: Session, run_id: RunId) -> None:
+def evidence(
+    session: Session,
+    run_id: RunId,
+    *,
+    chain: Annotated[
+        bool, typer.Option("--chain", help="From end to end instead: occurrence, folder, logs, cost, scores, reviews.")
+    ] = False,
+    pipeline: Annotated[
+        str | None, typer.Option(help="RUN is a folder of this pipeline, from before runs had ids.")
+    ] = None,
+) -> None:
     """Show the documents that a run and its evaluation wrote, in order; what contradicts the run is set apart."""
-    found = session.client.get(f"/runs/{segment(run_id)}/evidence")
+    if chain:
+        whole = session.client.get(f"/runs/{segment(run_id)}/chain")
+        session.show(whole, lambda: chain_of(whole))
+        return
+    runs = f"/pipelines/{segment(pipeline)}/runs" if pipeline else "/runs"
+    found = session.client.get(f"{runs}/{segment(run_id)}/evidence")
     session.show(found, lambda: _evidence(found))
 
 
@@ -66,7 +82,9 @@ def _evidence(found: dict[str, Any]) -> RenderableType:
         parts += [Text(), _documents("evaluation", evaluation["documents"])]
     for name in ("costs", "scores"):
         for execution_id, documents in found[name].items():
-            parts += [Text(), Text(f"{name} of execution {execution_id}", "bold")]
+            total = found["cost_totals"][execution_id] if name == "costs" else {}
+            said = "".join(f", {amount} {currency}" for currency, amount in total.items())
+            parts += [Text(), Text(f"{name} of execution {execution_id}{said}", "bold")]
             parts += [Text(f"{document['path']}  {document['body']}") for document in documents]
     quarantined = run["quarantined"] + evaluation["quarantined"]
     if quarantined:

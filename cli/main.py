@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, evidence, graph, hooks, logs, replan, runs, schedules
+from cli import apply, evidence, graph, hooks, logs, manual, replan, runs, schedules
 from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
 from cli.guide import guide
 from cli.occurrences import occurrences
@@ -43,6 +43,7 @@ for name, body in {
     "trail": runs.trail,
     "logs": logs.logs,
     "run-now": runs.run_now,
+    "run": manual.run,
     "files": evidence.files,
     "evidence": evidence.evidence,
     "folders": evidence.folders,

@@ -58,7 +58,7 @@ def run_now(
     accepted = session.client.post(f"/schedules/{schedule_id}/run-now", idempotency_key=key or secrets.token_hex(16))
     run = Run.model_validate(accepted)
     if wait:
-        run = _followed(session, run)
+        run = followed(session, run)
     session.show(run.model_dump(mode="json"), lambda: tables.run(run, datetime.now(UTC)))
     if wait and run.state is not RunState.SUCCEEDED:
         raise typer.Exit(REFUSED)
@@ -73,11 +73,11 @@ def cancel(
     """End a run: what runs is stopped, what waits is dropped."""
     run = Run.model_validate(session.client.post(f"/runs/{run_meant(run_id)}/cancel"))
     if wait:
-        run = _followed(session, run)
+        run = followed(session, run)
     session.show(run.model_dump(mode="json"), lambda: tables.run(run, datetime.now(UTC)))
 
 
-def _followed(session: Session, run: Run) -> Run:
+def followed(session: Session, run: Run) -> Run:
     """Waits for the run's end and tells each new row of its trail as it comes."""
     told = 0
     with console().status(f"{run.run_id} {run.state.value}") as status:

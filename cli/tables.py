@@ -106,7 +106,7 @@ def schedules(views: Sequence[ScheduleView], now: datetime) -> RenderableType:
 
 def schedule(view: ScheduleView, now: datetime, warnings: Sequence[str] = ()) -> RenderableType:
     """One schedule: its condition, its policies, what it is doing, what comes next and what its author should know."""
-    facts = _facts(_schedule_facts(view, now))
+    known = facts(_schedule_facts(view, now))
     upcoming = Rows({"next": 0, "": 0, "UTC": 0, "rule": 0})
     for occurrence in view.upcoming:
         upcoming.add(
@@ -115,7 +115,7 @@ def schedule(view: ScheduleView, now: datetime, warnings: Sequence[str] = ()) ->
             utc(occurrence.at),
             occurrence.kind,
         )
-    shown: list[RenderableType] = [facts]
+    shown: list[RenderableType] = [known]
     if view.upcoming:
         shown += [Text(), upcoming]
     return Group(*shown, *(Text(f"! {warning}", "yellow") for warning in warnings))
@@ -140,10 +140,10 @@ def runs(found: Sequence[Run], now: datetime) -> RenderableType:
         due = run.scheduled_for
         table.add(
             run.run_id,
-            run.schedule_name,
+            run.schedule_name or "-",
             _state_of_run(run),
             relative(run.changed_at, now),
-            _took(run),
+            took(run),
             run.origin.value,
             local(due, run.reference_zone) if due else "-",
             utc(due) if due else "-",
@@ -152,8 +152,8 @@ def runs(found: Sequence[Run], now: datetime) -> RenderableType:
 
 
 def run(found: Run, now: datetime) -> RenderableType:
-    facts = _facts(_run_facts(found, now))
-    return Group(facts, Text(), parents(found, now)) if found.waits_for else facts
+    known = facts(_run_facts(found, now))
+    return Group(known, Text(), parents(found, now)) if found.waits_for else known
 
 
 def parents(found: Run, now: datetime) -> RenderableType:
@@ -209,11 +209,12 @@ def state(of: Run | RunSummary | TrailRow) -> Text:
     return Text(words, STATE_STYLES[of.state])
 
 
-def _facts(facts: Iterable[tuple[str, RenderableType | None]]) -> RenderableType:
+def facts(named: Iterable[tuple[str, RenderableType | None]]) -> RenderableType:
+    """One a line, the names in a column of their own. What is None is left out."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bright_black", no_wrap=True)
     table.add_column()
-    for name, value in facts:
+    for name, value in named:
         if value is not None:
             table.add_row(name, value)
     return table
@@ -247,13 +248,15 @@ def _schedule_facts(view: ScheduleView, now: datetime) -> Iterable[tuple[str, Re
 
 def _run_facts(found: Run, now: datetime) -> Iterable[tuple[str, RenderableType | None]]:
     yield "run", Text(found.run_id, "bold")
-    yield "schedule", f"{found.schedule_name} ({found.schedule_id}, revision {found.schedule_revision})"
+    of_schedule = f"{found.schedule_name} ({found.schedule_id}, revision {found.schedule_revision})"
+    yield "schedule", of_schedule if found.schedule_id else None
+    yield "runs", None if found.schedule_id else found.target
     yield "state", state(found)
     yield "why", found.message
     yield "origin", found.origin.value
     yield "reference", f"{local(found.reference_time, found.reference_zone)}  {utc(found.reference_time)}"
     yield "recorded", f"{utc(found.recorded_at)}  {relative(found.recorded_at, now)}"
-    yield "took", _took(found) or None
+    yield "took", took(found) or None
     yield "folder", found.run_folder
     yield "execution", found.execution_id
     yield "stands in", found.stands_in
@@ -268,5 +271,5 @@ def _state_of_run(run: Run) -> Text:
     return said
 
 
-def _took(run: Run) -> str:
+def took(run: Run) -> str:
     return span(run.ended_at - run.started_at) if run.started_at and run.ended_at else ""

@@ -15,7 +15,8 @@ class RunIdentity(Value):
     """schedule, hook or manual."""
     run_id: str
     workspace: str
-    schedule_id: str
+    schedule_id: str | None
+    """None for a manual run, which belongs to no schedule."""
     scheduled_for: datetime | None
     trigger_source: Origin
     execution_id: str
@@ -24,7 +25,8 @@ class RunIdentity(Value):
     group: str | None = None
     parent_run_id: str | None = None
     """The run that this one is a part of, where a group of a run is executed as a run of its own."""
-    plan_revision: int
+    plan_revision: int | None
+    """The schedule's revision; None for a manual run."""
 
     def contradiction(self, owner: RunIdentity) -> str | None:
         """The first field in which this can't be of the run that owns the folder, or None. A group's documents are the

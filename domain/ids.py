@@ -45,6 +45,12 @@ def run_now_id(schedule_id: str, request_key: str) -> str:
     return f"{schedule_id}-now-{hashlib.sha256(request_key.encode()).hexdigest()[:16]}"
 
 
+def manual_run_id(workspace: str, pipeline: str, request_key: str) -> str:
+    """The run of one manual request; the same key is the same run. Ids are unique over all workspaces."""
+    named = "\0".join((workspace, pipeline, request_key))
+    return f"manual-{hashlib.sha256(named.encode()).hexdigest()[:20]}"
+
+
 def execution_id(run_id: str) -> str:
     """What a run launched. A run launches at most once, so its execution's id follows from its own."""
     return str(uuid.uuid5(EXECUTION_NAMESPACE, run_id))

@@ -9,9 +9,9 @@ An occurrence that finds the lane held meets its schedule's collision policy:
 | retry | waits, or ends `overlap` while an older one is pending | stays |
 | coalesce | waits, or ends `coalesced` into the pending one | stays, and stands for the newer too |
 
-So a schedule has at most one pending occurrence. A Run now is a person's request and not an occurrence: it
-waits under every policy and is never displaced. The free lane goes to the highest priority (1 first), then
-to the earliest reference time, then by arrival. A retry has a place in that line only when its time to try has
+So a schedule has at most one pending occurrence. A Run now or a manual run is a person's request and not an
+occurrence: it waits under every policy and is never displaced. The free lane goes to the highest priority (1 first),
+then to the earliest reference time, then by arrival. A retry has a place in that line only when its time to try has
 come; before, it gives way to all others, and takes the lane when there are none.
 
 Every function takes the lane and returns what it becomes, with all that was done and not done.
@@ -63,10 +63,10 @@ class LaneEntry(Value):
 
 
 class Tombstone(Value):
-    """The last run of a schedule that ended here without starting. A request is delivered at least once, so the
-    same one may come again; when it is no longer worth starting anyway, the stone can go."""
+    """The last run of a schedule, or a manual run, that ended here without starting. A request is delivered at least
+    once, so the same one may come again; when it is no longer worth starting anyway, the stone can go."""
 
-    schedule_id: str
+    schedule_id: str | None
     run_id: str
     until: datetime
 
@@ -78,7 +78,11 @@ class Lane(Value):
     waiting: tuple[LaneEntry, ...] = ()
     arrivals: int = 0
     tombstones: tuple[Tombstone, ...] = ()
-    """At most one of each schedule: its requests come in order, so only the last can come again."""
+    """At most one of each schedule: its requests come in order, so only the last can come again. And one of each
+    manual run."""
+
+    def knows(self, run_id: str) -> bool:
+        return run_id in [entry.run.run_id for entry in _all(self)] + [stone.run_id for stone in self.tombstones]
 
     @property
     def is_idle(self) -> bool:
@@ -95,8 +99,7 @@ class LaneDecision(Value):
 
 def arrive(lane: Lane, entry: LaneEntry, now: datetime) -> LaneDecision:
     """A run asks for the lane. A run the lane already knows changes nothing."""
-    known = [known.run.run_id for known in _all(lane)] + [stone.run_id for stone in lane.tombstones]
-    if entry.run.run_id in known:
+    if lane.knows(entry.run.run_id):
         return LaneDecision(lane=lane)
     return _buried(_arrive(lane, entry, now))
 
@@ -210,11 +213,12 @@ def _all(lane: Lane) -> tuple[LaneEntry, ...]:
 
 
 def _buried(decision: LaneDecision) -> LaneDecision:
-    stones = {stone.schedule_id: stone for stone in decision.lane.tombstones}
+    stones = {stone.schedule_id or stone.run_id: stone for stone in decision.lane.tombstones}
     for change in decision.changes:
         run = change.run
         if run.is_final and run.start_by is not None and run.state is RunState.SKIPPED:
-            stones[run.schedule_id] = Tombstone(schedule_id=run.schedule_id, run_id=run.run_id, until=run.start_by)
+            stone = Tombstone(schedule_id=run.schedule_id, run_id=run.run_id, until=run.start_by)
+            stones[run.schedule_id or run.run_id] = stone
     return decision.model_copy(update={"lane": decision.lane.model_copy(update={"tombstones": tuple(stones.values())})})
 
 

@@ -133,6 +133,8 @@ class LaneRequest(Value):
     entry: LaneEntry
     begun: bool = False
     """Whether the run's own workflow exists: an earlier request had been granted."""
+    recorded: Advanced | None = None
+    """The first row of a run that no schedule has, and that therefore the lane tells."""
 
 
 class LaneWithdrawal(Value):

@@ -174,9 +174,10 @@ class ParentWait(Value):
 class Run(Value):
     run_id: str
     workspace: str
-    schedule_id: str
-    schedule_name: str
-    schedule_revision: int
+    schedule_id: str | None
+    """Absent, as its name and revision are, for a manual run, which belongs to no schedule."""
+    schedule_name: str | None
+    schedule_revision: int | None
     origin: Origin
     scheduled_for: datetime | None
     """The occurrence's instant; absent for a Run now and for a summary of missed occurrences."""

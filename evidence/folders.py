@@ -86,6 +86,12 @@ def take_slot(storage: Path, workspace: str, pipeline: str, run_id: str) -> str:
         return place
 
 
+def slot_owner(storage: Path, workspace: str, pipeline: str) -> str | None:
+    """The run that has the manual slot now. Raises FolderUnwritable."""
+    with _told_in_a_sentence(storage, workspace, pipeline):
+        return owner_of(f"{runs_directory(storage, workspace, pipeline)}/{SLOT}")
+
+
 def place_of(storage: Path, workspace: str, pipeline: str, run_id: str) -> str | None:
     """The name of the folder in which the run's files are now; None when it has none (any more). Raises OSError, and
     ValueError for what isn't a path inside the storage."""

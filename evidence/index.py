@@ -89,11 +89,7 @@ def read(runs: Path) -> RunIndex:
 
 def scan(runs: Path) -> tuple[Entry, ...]:
     """The entries of the folders there are, as these describe themselves. Raises OSError."""
-    try:
-        names = [name for name in os.listdir(runs) if RunFolder.parse(name)]
-    except FileNotFoundError:
-        return ()
-    return in_order(entry for name in names if (entry := _described(runs, name)))
+    return in_order(entry for name in _folders(runs) if (entry := _described(runs, name)))
 
 
 def record(runs: Path, name: str, metadata: RunMetadata) -> RunIndex:
@@ -158,6 +154,14 @@ def entry_of(name: str, metadata: RunMetadata) -> Entry:
     )
 
 
+def _folders(runs: Path) -> list[str]:
+    try:
+        with os.scandir(runs) as found:
+            return [entry.name for entry in found if RunFolder.parse(entry.name) and entry.is_dir()]
+    except FileNotFoundError:
+        return []
+
+
 def _described(runs: Path, name: str) -> Entry | None:
     """None for a folder that was given to a run that has not begun."""
     try:
@@ -182,12 +186,23 @@ def position(entry: Entry) -> tuple[datetime, str]:
 
 def _without_the_slot(runs: Path, entries: dict[str, Entry], key: str) -> dict[str, Entry]:
     """Whoever had the slot before is in its own folder now."""
-    moved = {
-        other: entry.model_copy(update={"folder": Book(os.fspath(runs)).owned_by(other) or entry.folder})
-        for other, entry in entries.items()
-        if entry.folder == SLOT and other != key
-    }
-    return entries | moved
+    kept = {other: entry for other, entry in entries.items() if entry.folder != SLOT or other == key}
+    for other in entries.keys() - kept.keys():
+        run_id = entries[other].run_id
+        owned = Book(os.fspath(runs)).owned_by(run_id) if run_id else None
+        folder = owned or _place_without_book(runs, run_id, kept)
+        if folder is not None:
+            moved = entries[other].model_copy(update={"folder": folder})
+            kept[moved.key] = moved
+    return kept
+
+
+def _place_without_book(runs: Path, run_id: str | None, known: Mapping[str, Entry]) -> str | None:
+    """Where a folder older than the book, or copied from elsewhere, went when it left the slot: it is not noted yet,
+    and says that it is this run's, or nobody's."""
+    noted = {entry.folder for entry in known.values()} | {SLOT}
+    unnoted = [name for name in _folders(runs) if name not in noted]
+    return next((name for name in unnoted if (one := _described(runs, name)) and one.run_id == run_id), None)
 
 
 # Revisions ------------------------------------------------------------------------------------------------

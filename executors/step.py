@@ -5,6 +5,7 @@
     <run folder>/steps/<step>/identity-1.json   whose step and logs these are, for the program to read
     <run folder>/steps/<step>/parameters-1.json   the run's parameters, where there are any
     <run folder>/steps/<step>/result-1.json     how it ended
+    <run folder>/steps/<step>/cost.jsonl     what it says it has cost, which becomes cost-1.json
 
 A repeated step writes stdout-2.log and so on: nothing is overwritten.
 """
@@ -24,6 +25,7 @@ from pydantic import JsonValue
 
 from domain.pipeline import CommandStep
 from evidence import documents
+from executors import cost
 from executors.pipeline_secrets import Opened
 from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
@@ -63,7 +65,11 @@ def _command(step: CommandStep, execution: Execution, parameters: Opened) -> Com
     identity = documents.write(folder, execution.identity, "identity", logs, step_id=step.id, lasting=False)
     return Command(
         argv=step.command,
-        environment={**_environment(step, execution, identity), **_parameters(step, execution, parameters)},
+        environment={
+            **_environment(step, execution, identity),
+            **_parameters(step, execution, parameters),
+            cost.VARIABLE: str(cost.file_beside(stdout)),
+        },
         directory=work,
         stdout=stdout,
         stderr=stderr,
@@ -95,12 +101,13 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
         **step.environment,
         "ALMANAC_RUN_ID": identity.run_id,
         "ALMANAC_WORKSPACE": identity.workspace,
-        "ALMANAC_SCHEDULE_ID": identity.schedule_id,
         "ALMANAC_EXECUTION_ID": identity.execution_id,
         "ALMANAC_RUN_FOLDER": str(execution.folder.absolute()),
         "ALMANAC_STEP_ID": step.id,
         "ALMANAC_RUN_IDENTITY": str(identity_file),
     }
+    if identity.schedule_id is not None:
+        environment["ALMANAC_SCHEDULE_ID"] = identity.schedule_id
     for name, instant in (
         ("ALMANAC_SCHEDULED_FOR", identity.scheduled_for),
         ("ALMANAC_REFERENCE_TIME", execution.reference_time),
@@ -152,6 +159,7 @@ def _write_result(step: CommandStep, execution: Execution, command: Command, end
         completed_at=ended.ended_at,
         status=str(body["status"]),
     )
+    cost.record(execution, step.id, cost.file_beside(command.stdout))
 
 
 def _log(path: Path, captured: Captured) -> dict[str, JsonValue]:

@@ -17,7 +17,7 @@ from domain.run import OPEN_STATES, Origin, Run, RunState, TrailRow
 from domain.schedule import Condition, ScheduleView
 from readmodel.database import Database
 from readmodel.paging import Page, check_limit, invalid_cursor, page_of, position_of
-from readmodel.tables import ALIVE, runs, schedules, trail
+from readmodel.tables import ALIVE, IS_REVIEW, runs, schedules, trail
 
 _SCHEDULE = cast(schedules.c.record, Text).label("record")
 _RUN = cast(runs.c.record, Text).label("record")
@@ -101,10 +101,17 @@ class Queries:
 
     async def reviews(self, workspace: str) -> tuple[Run, ...]:
         """The open runs that review another one, which they name as `evidence_run_id` in what they froze."""
-        names_evidence = runs.c.record["prepared"].has_key("evidence_run_id")
-        asked = select(_RUN).where(runs.c.workspace == workspace, runs.c.state.in_(OPEN_STATES), names_evidence)
+        asked = select(_RUN).where(runs.c.workspace == workspace, runs.c.state.in_(OPEN_STATES), IS_REVIEW)
         async with self._database.reading() as connection:
             return tuple(Run.model_validate_json(record) for record in await connection.scalars(asked))
+
+    async def reviews_of(self, workspace: str, run_id: str, limit: int = 20) -> tuple[Run, ...]:
+        """The runs that review this one, or have reviewed it; the newest first."""
+        reviewed = runs.c.record["prepared"]["evidence_run_id"].astext
+        asked = select(_RUN).where(runs.c.workspace == workspace, IS_REVIEW, reviewed == run_id)
+        async with self._database.reading() as connection:
+            newest_first = asked.order_by(runs.c.recorded_at.desc()).limit(limit)
+            return tuple(Run.model_validate_json(record) for record in await connection.scalars(newest_first))
 
     async def runs(
         self,

@@ -86,6 +86,7 @@ async def standing(
             database_url=database_url,
             temporal_address=temporal.address,
             storage=worker.storage,
+            heartbeat_interval_seconds=worker.heartbeat_interval_seconds,
             token_file=token_in(folder),
             secret_key_file=worker.secret_key_file,
             max_schedules_per_workspace=max_schedules,

@@ -98,7 +98,8 @@ class LaneWorkflow:
             case LaneRequest(entry=entry, begun=True):
                 await self._apply(lane.resumed(self._lane, entry))
                 self._mind_holder()
-            case LaneRequest(entry=entry):
+            case LaneRequest(entry=entry, recorded=recorded):
+                self._reports += [recorded] if recorded else []
                 await self._apply(lane.arrive(self._lane, entry, now))
             case LaneRelease(run_id=run_id):
                 self._let_go(run_id)
@@ -143,7 +144,7 @@ class LaneWorkflow:
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                 parent_close_policy=ParentClosePolicy.ABANDON,
                 search_attributes=visibility.run(run),
-                static_summary=f"{run.schedule_name} · {run.target}",
+                static_summary=f"{run.schedule_name or 'manual'} · {run.target}",
             )
         except WorkflowAlreadyStartedError:
             self._holder_ended = asyncio.create_task(self._watch(run))
@@ -169,9 +170,10 @@ class LaneWorkflow:
         return end.run
 
     async def _tell_schedules(self) -> None:
-        """Each schedule gets what happened to its runs, in order. One that can't be told now keeps no other waiting."""
+        """Each schedule gets what happened to its runs, in order. One that can't be told now keeps no other waiting.
+        What happened to manual runs, which have no schedule, goes straight to the read model."""
         failure: FailureError | None = None
-        tried: set[str] = set()
+        tried: set[str | None] = set()
         while ahead := [change for change in self._reports if change.run.schedule_id not in tried]:
             schedule_id = ahead[0].run.schedule_id
             tried.add(schedule_id)
@@ -182,7 +184,7 @@ class LaneWorkflow:
         if failure is not None:
             raise failure
 
-    async def _tell(self, schedule_id: str) -> None:
+    async def _tell(self, schedule_id: str | None) -> None:
         batch = tuple(change for change in self._reports if change.run.schedule_id == schedule_id)
         await workflow.execute_local_activity_method(
             PostActivities.tell_schedule,

@@ -141,7 +141,7 @@ class RunWorkflow:
             heartbeat_timeout=timedelta(seconds=self._launch.heartbeat_seconds * MISSED_HEARTBEATS),
             retry_policy=ONCE,
             cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-            summary=f"{attempt.target} for {attempt.schedule_name}",
+            summary=f"{attempt.target} for {attempt.schedule_name or 'a manual run'}",
         )
         try:
             return await self._execution
@@ -220,7 +220,8 @@ class RunWorkflow:
         await self._report()
 
     async def _report(self) -> None:
-        """The schedule passes a run's changes on to the read model, and decides what follows from its end."""
+        """The schedule passes a run's changes on to the read model, and decides what follows from its end. A manual
+        run has none, so its changes go straight to the read model, and nothing follows."""
         await workflow.execute_local_activity_method(
             PostActivities.tell_schedule,
             ScheduleLetter(

@@ -55,7 +55,8 @@ def run_details(run: Run) -> str:
     lines = [f"**{run.run_id}** · {_outcome(run.state, run.reason)}"]
     if run.message:
         lines += ["", run.message]
-    lines += ["", f"- schedule: {run.schedule_name} (revision {run.schedule_revision})", f"- target: {run.target}"]
+    of = f"schedule: {run.schedule_name} (revision {run.schedule_revision})" if run.schedule_id else "manual"
+    lines += ["", f"- {of}", f"- target: {run.target}"]
     lines.append(f"- due: {utc(run.scheduled_for)}" if run.scheduled_for else f"- asked for: {utc(run.reference_time)}")
     if run.run_folder:
         lines.append(f"- folder: `{run.run_folder}`")

@@ -134,6 +134,29 @@ async def test_costs_and_scores_are_those_of_the_runs_execution(desk: Desk, run:
     assert [document["path"] for document in evidence["evaluation"]["quarantined"]] == ["score-2.json"]
 
 
+SPEND = """echo '{"amount": 0.12, "currency": "USD"}' >> "$ALMANAC_COST_FILE" """
+
+
+async def test_costs_are_added_up_for_an_execution_and_no_run_inherits_them(
+    desk: Desk, storage_behind_api: Path
+) -> None:
+    await desk.release("spender", ["sh", "-c", SPEND])
+    ran = []
+    for _ in range(2):
+        accepted = await desk.post("/pipelines/spender/runs")
+        ran.append(await desk.ended(accepted.json()["run_id"]))
+    runs = storage_behind_api / desk.workspace / "spender" / "runs"
+    document = Path("steps") / "only" / "cost-1.json"
+    (runs / "iteration-0" / "cost-7.json").write_bytes((runs / "iteration-1" / document).read_bytes())
+
+    for run in ran:
+        evidence = (await desk.get(f"/runs/{run['run_id']}/evidence")).json()
+        assert evidence["cost_totals"] == {run["execution_id"]: {"USD": "0.12"}}
+        assert [one["path"] for one in evidence["costs"][run["execution_id"]]] == [str(document)]
+        foreign = ["cost-7.json"] if run is ran[1] else []
+        assert [one["path"] for one in evidence["run"]["quarantined"]] == foreign
+
+
 async def test_another_workspace_finds_neither(desk: Desk, run: dict[str, Any]) -> None:
     other = Desk(desk.http, f"{desk.workspace}-b")
     await other.open()

@@ -95,6 +95,22 @@ async def test_what_was_read_can_be_saved_again_and_keeps_the_secret(asking: Des
     assert printed.text == f"{MASK} other\n"
 
 
+async def test_a_manual_run_gets_a_secret_that_nobody_reads_either(
+    asking: Desk, postgres: PostgresServer, behind_api: Path
+) -> None:
+    given = {"parameters": giving("by-h4nd-0nly")["parameters"]}
+    started = await asking.post("/pipelines/asking/runs", given)
+    assert started.status_code == 202, started.text
+    run = await asking.ended(started.json()["run_id"])
+    assert (run["state"], run["origin"]) == ("failed", "manual")
+    printed = await asking.get(f"/runs/{run['run_id']}/files/steps/only/stdout.log")
+    assert printed.text == f"{MASK} {PLAIN}\n"
+    assert "by-h4nd-0nly" not in await everything_in(postgres)
+    assert files_with(behind_api, "by-h4nd-0nly") == []
+    refused = await asking.post("/pipelines/asking/runs", {"parameters": giving(MASK)["parameters"]})
+    assert (refused.status_code, refused.json()["code"]) == (400, "schedule.validation.secret_unknown")
+
+
 async def test_a_repeated_request_is_the_same_schedule(asking: Desk) -> None:
     body = definition(payload=giving(SECRET))
     answers = [await asking.post("/schedules", body, Idempotency_Key="once") for _ in range(2)]

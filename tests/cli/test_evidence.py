@@ -69,3 +69,18 @@ async def test_the_runs_of_a_pipeline_are_listed_with_the_latest(almanac: Termin
     assert listed.code == 0, listed.err
     assert f"latest: {run_id} in iteration-1-sched" in listed.out
     assert "current" not in listed.out.splitlines()[0]
+
+
+async def test_a_run_is_shown_from_end_to_end(almanac: Terminal, run_id: str) -> None:
+    shown = await almanac("evidence", run_id, "--chain")
+    assert shown.code == 0, shown.err
+    lines = {line.split("  ")[0]: line for line in shown.out.splitlines()}
+    assert run_id in lines["run"]
+    assert "demo/nightly" in lines["schedule"]
+    assert "run_now" in lines["asked for"]
+    assert "iteration-1-sched" in lines["folder"]
+    assert "steps/greet/stderr.log" in shown.out
+    assert "greet  succeeded" in lines["steps"]
+    assert lines["cost"].split() == ["cost", "-"]
+    assert lines["reviews"].split() == ["reviews", "-"]
+    assert (await almanac("evidence", run_id, "--chain", "--json")).json["run"]["run_id"] == run_id

@@ -42,7 +42,7 @@ def test_what_is_there_to_be_copied_is_never_cut(width: int) -> None:
     text = printed(tables.runs([RUN], NOW), width)
 
     assert RUN.run_id in text
-    assert RUN.schedule_name in text
+    assert str(RUN.schedule_name) in text
     assert "not_started (pointer_null)" in text
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width

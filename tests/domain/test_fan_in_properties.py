@@ -73,7 +73,7 @@ def simulated(graph: Graph, began: datetime, seed: int, post: Callable[[Letter],
     random = Random(seed)
 
     def script(run: Run) -> tuple[RunState, timedelta, timedelta | None]:
-        return ends_of(run.schedule_id, run.scheduled_for or run.reference_time, seed, graph)
+        return ends_of(str(run.schedule_id), run.scheduled_for or run.reference_time, seed, graph)
 
     town = Town(began, script, post, restarts=lambda: random.random() < 0.05)
     for schedule_id, each in graph.items():
@@ -156,7 +156,7 @@ def _check_matches(town: Town, graph: Graph, run: Run) -> None:
         return
     started = town.started[run.run_id][0]
     dates = {reading.date() for reading in run.nominal}
-    each = graph[run.schedule_id]
+    each = graph[str(run.schedule_id)]
     for parent in run.waits_for:
         theirs = [r for r in town.runs_of(parent.schedule_id) if dates & {n.date() for n in r.nominal}]
         by_rule = _last_at_or_before(theirs, run, each)

@@ -68,7 +68,7 @@ class LaneMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def comes_again_after_it_ended(self, data: st.DataObject) -> None:
         stone = data.draw(st.sampled_from(self.lane.tombstones))
-        again = entry(stone.schedule_id, self.now, run_id=stone.run_id)
+        again = entry(str(stone.schedule_id), self.now, run_id=stone.run_id)
         assert arrive(self.lane, again, self.now) == LaneDecision(lane=self.lane)
 
     @precondition(lambda self: self.lane.holder is not None)

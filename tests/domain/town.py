@@ -186,7 +186,7 @@ class Town:
 
     def _report(self, late: timedelta, change: Advanced) -> None:
         def arrive() -> None:
-            schedule_id = change.run.schedule_id
+            schedule_id = str(change.run.schedule_id)
             state = schedule_runs.run_reported(self.states[schedule_id], (change,), self.now)
             self.states[schedule_id] = schedule_acts.unblock(state, "test", self.now)
             self.settle(schedule_id)

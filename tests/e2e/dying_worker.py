@@ -12,7 +12,7 @@ from typing import Any
 
 from domain.parameters import Reference
 from domain.run import RunState
-from evidence import endings
+from evidence import endings, folders
 from executors.protocol import Execution, Outcome, Payload, Prepared
 from executors.registry import Registry
 from readmodel.claims import Claims
@@ -21,6 +21,7 @@ from worker import wiring
 from worker.settings import WorkerSettings
 
 NAP_SECONDS = 3.0
+ALLOCATE = folders.allocate
 
 
 def die() -> None:
@@ -64,8 +65,14 @@ def dying_after(done: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
     return last
 
 
+def bind_and_die(*arguments: Any) -> None:
+    ALLOCATE(*arguments)
+    die()
+
+
 def arrange(boundary: str) -> None:
     replaced: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+        "bound": (folders, "allocate", bind_and_die),
         "claimed": (Claims, "claim", dying_after(Claims.claim)),
         "ended": (endings, "write", lambda *_: die()),
         "written": (Claims, "finish", lambda *_, **__: die()),

@@ -21,6 +21,7 @@ from embedded.child import Child
 from embedded.ports import free_port
 from embedded.postgres import PostgresServer
 from embedded.temporal_server import TemporalServer
+from evidence.book import RunFolder
 from executors.registry import Registry
 from readmodel.claims import Claims
 from readmodel.database import Database
@@ -144,6 +145,20 @@ async def test_killed_before_the_claim_it_is_tried_again(house: House, workspace
     assert run.state is RunState.SUCCEEDED
     kinds = [row.kind for row in await harness.trail(run.run_id)]
     assert kinds == ["recorded", "capacity_retried", "claimed", "started", "finished"]
+
+
+async def test_killed_with_its_folder_bound_it_keeps_the_folder(house: House, workspace: str) -> None:
+    harness = house.harness(workspace)
+    schedule = await harness.create()
+    async with house.worker("bound") as dying:
+        await harness.run_now(schedule)
+        await dying.wait()
+    runs = house.folder / "storage" / workspace / "probe" / "runs"
+    (bound,) = [path.name for path in runs.iterdir() if RunFolder.parse(path.name)]
+    async with house.worker("healthy"):
+        run = await ended(harness, schedule, within=90)
+    assert (run.state, run.run_folder) == (RunState.SUCCEEDED, bound)
+    assert [path.name for path in runs.iterdir() if RunFolder.parse(path.name)] == [bound]
 
 
 async def test_killed_before_the_claim_and_not_worth_a_second_try(house: House, workspace: str) -> None:
