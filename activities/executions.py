@@ -251,7 +251,8 @@ class ExecutionActivities:
         at = datetime.now(UTC)
         ending = Ending(state=outcome.state, reason=outcome.reason, message=outcome.message)
         try:
-            await asyncio.to_thread(endings.write, execution.folder, execution.identity, ending, at)
+            folder = await asyncio.to_thread(self._folder_now, execution)
+            await asyncio.to_thread(endings.write, folder, execution.identity, ending, at)
         except (OSError, documents.IdentityContradicted):
             activity.logger.exception("evidence.metadata_unwritten")
         try:
@@ -264,6 +265,13 @@ class ExecutionActivities:
             )
         except Unavailable as error:
             activity.logger.warning("scheduler.end_unrecorded %s", error.message)
+
+    def _folder_now(self, execution: Execution) -> Path:
+        """A manual run that was taken for lost may have left the slot while its worker was halted."""
+        identity = execution.identity
+        where = (self.storage, identity.workspace, execution.prepared.folder_owner)
+        name = folders.place_of(*where, identity.run_id) if identity.run_folder == SLOT else None
+        return execution.folder if name is None else folders.run_folder_path(*where, name)
 
 
 async def _record_start(execution: Execution) -> None:

@@ -8,11 +8,12 @@ very next read.
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from api.temporal import ScheduleWorkflows
-from domain import manual_run
+from domain import ids, manual_run
 from domain.errors import NotFound
 from domain.events import RunChanged
 from domain.manual_run import ManualRun
@@ -38,26 +39,26 @@ class ManualRuns:
     ) -> Run:
         """The same `key` is the same run. Raises Invalid for what could never run, after which nothing was changed;
         only of an Unavailable nobody knows."""
+        key = key or secrets.token_hex(16)
+        run_id = ids.manual_run_id(workspace, pipeline, key)
+        with suppress(NotFound):
+            return await self.queries.run(workspace, run_id)
         manual_run.check(asked)
         executor = self.executors.for_save(manual_run.EXECUTOR)
         payload = await sealed(executor, workspace, manual_run.payload(pipeline, asked), {})
         target = await executor.validate(workspace, payload)
-        asked = asked.model_copy(update={"parameters": payload.get("parameters", {})})
         request = manual_run.request(
             workspace,
             pipeline,
             asked,
+            payload=dict(payload),
             target=target,
-            key=key or secrets.token_hex(16),
+            key=key,
             by=by,
             heartbeat_seconds=self.heartbeat_seconds,
             now=now,
         )
-        run_id = request.entry.run.run_id
-        try:
-            return await self.queries.run(workspace, run_id)
-        except NotFound:
-            await self.workflows.request_lane(workspace, target, request)
+        await self.workflows.request_lane(workspace, target, request)
         assert request.recorded is not None
         async with self.database.transaction() as connection:
             await project(connection, [RunChanged(change=request.recorded)])

@@ -60,11 +60,10 @@ def _folder(run: Run, now_in: str | None) -> str:
     return f"{now_in} (it had the slot {run.run_folder})"
 
 
-def _each(name: str, lines: Iterable[RenderableType]) -> Iterator[tuple[str, RenderableType]]:
+def _each(name: str, lines: Iterable[Text | str]) -> Iterator[tuple[str, Text]]:
     """The name once, then each line below the first; a dash where there is none."""
-    known = list(lines) or ["-"]
-    for number, line in enumerate(known):
-        yield (name if number == 0 else ""), line
+    for number, line in enumerate(list(lines) or ["-"]):
+        yield (name if number == 0 else ""), Text(line) if isinstance(line, str) else line
 
 
 def _aligned(pairs: Iterable[tuple[str, str]]) -> list[str]:

@@ -30,6 +30,9 @@ def run(
     timezone: Annotated[str, typer.Option(help="The zone of TODAY and YESTERDAY.")] = "UTC",
     group: Annotated[list[str] | None, typer.Option(help="Only this group; may be repeated.")] = None,
     step: Annotated[str | None, typer.Option(help="Only this step.")] = None,
+    timeout: Annotated[
+        int | None, typer.Option(min=1, help="Seconds after which it is stopped; an hour unless set.")
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; fail unless it succeeds.")] = False,
     key: Annotated[str | None, typer.Option(help="Repeating a request with the same key is the same run.")] = None,
 ) -> None:
@@ -40,6 +43,7 @@ def run(
         "timezone": timezone,
         "groups": group or None,
         "step": step,
+        "execution_timeout_seconds": timeout,
     }
     body = {name: value for name, value in asked.items() if value}
     accepted = session.client.post(

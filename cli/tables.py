@@ -140,7 +140,7 @@ def runs(found: Sequence[Run], now: datetime) -> RenderableType:
         due = run.scheduled_for
         table.add(
             run.run_id,
-            run.schedule_name or "-",
+            run.schedule_name or run.target,
             _state_of_run(run),
             relative(run.changed_at, now),
             took(run),

@@ -68,13 +68,15 @@ def request(
     pipeline: str,
     asked: ManualRun,
     *,
+    payload: dict[str, JsonValue],
     target: str,
     key: str,
     by: str,
     heartbeat_seconds: int,
     now: datetime,
 ) -> LaneRequest:
-    """The run as it is recorded, and the lane's request for it. The same `key` is the same run."""
+    """The run as it is recorded, and the lane's request for it. The same `key` is the same run. `payload` is that of
+    what was asked, with its secrets sealed."""
     run = Run(
         run_id=ids.manual_run_id(workspace, pipeline, key),
         workspace=workspace,
@@ -93,7 +95,7 @@ def request(
         start_by=now + timedelta(minutes=DEFAULTS["max_start_delay_minutes"].default),
     )
     launch = Launch(
-        payload=payload(pipeline, asked),
+        payload=payload,
         lateness_seconds=DEFAULTS["lateness_seconds"].default,
         execution_timeout_seconds=asked.execution_timeout_seconds,
         heartbeat_seconds=heartbeat_seconds,

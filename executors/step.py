@@ -106,15 +106,13 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
         "ALMANAC_STEP_ID": step.id,
         "ALMANAC_RUN_IDENTITY": str(identity_file),
     }
-    if identity.schedule_id is not None:
-        environment["ALMANAC_SCHEDULE_ID"] = identity.schedule_id
-    for name, instant in (
-        ("ALMANAC_SCHEDULED_FOR", identity.scheduled_for),
-        ("ALMANAC_REFERENCE_TIME", execution.reference_time),
-    ):
-        if instant is not None:
-            environment[name] = _utc(instant)
-    return environment
+    known = {
+        "ALMANAC_SCHEDULE_ID": identity.schedule_id,
+        "ALMANAC_SCHEDULED_FOR": _utc(identity.scheduled_for) if identity.scheduled_for else None,
+        "ALMANAC_REFERENCE_TIME": _utc(execution.reference_time) if execution.reference_time else None,
+    }
+    told = {name: value for name, value in known.items() if value is not None}
+    return {**{name: value for name, value in environment.items() if name not in known}, **told}
 
 
 def _parameters(step: CommandStep, execution: Execution, parameters: Opened) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from sqlalchemy import delete
@@ -16,8 +17,9 @@ from domain import ids
 from domain.events import RunChanged
 from domain.identity import RunIdentity
 from domain.lost_run import Ending, Evidence, conclude
-from domain.run import Run, RunState, advance, hand_over, note
+from domain.run import Origin, Run, RunState, advance, hand_over, note
 from evidence import documents, endings, folders
+from evidence.book import SLOT
 from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.projection import Projector
@@ -42,8 +44,12 @@ class Case:
         self.run = a_run(f"s{uuid.uuid4().hex[:8]}", workspace="acme")
         self.execution_id = ids.execution_id(self.run.run_id)
 
-    async def claim(self) -> Run:
-        name = folders.allocate(self.storage, "acme", "close", "sched", self.run.run_id)
+    async def claim(self, family: Literal["sched", "manual"] = "sched") -> Run:
+        where = (self.storage, "acme", "close")
+        if family == "manual":
+            name = folders.take_slot(*where, self.run.run_id)
+        else:
+            name = folders.allocate(*where, family, self.run.run_id)
         starting = advance(
             self.run,
             RunState.STARTING,
@@ -150,6 +156,20 @@ async def test_a_late_truth_is_heard_and_silence_ends_with_the_watch(case: Case)
     assert await case.watch(claimed, datetime.now(UTC) - timedelta(seconds=1)) is None
     endings.write(case.folder(claimed), case.identity(claimed), FAILED, NOW)
     assert await case.watch(claimed, datetime.now(UTC) + timedelta(hours=1)) == FAILED
+
+
+async def test_a_manual_run_that_has_left_the_slot_is_read_where_its_folder_is(case: Case) -> None:
+    case.run = case.run.model_copy(update={"origin": Origin.MANUAL})
+    claimed = await case.claim("manual")
+    assert claimed.run_folder == SLOT
+    documents.record_metadata(case.folder(claimed), case.identity(claimed), NOW, started=True)
+    assert folders.take_slot(case.storage, "acme", "close", f"{case.run.run_id}-next") == SLOT
+
+    assert (await case.inquire(claimed)).unreadable is None
+    home = folders.place_of(case.storage, "acme", "close", case.run.run_id)
+    assert home not in (None, SLOT)
+    endings.write(case.folder(claimed).with_name(str(home)), case.identity(claimed), FAILED, NOW)
+    assert (await case.inquire(claimed)).ending == FAILED
 
 
 async def test_what_is_no_truth_is_not_taken_for_one(case: Case) -> None:

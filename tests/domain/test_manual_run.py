@@ -16,10 +16,12 @@ from tests.domain.builders import at, entry
 
 
 def request(key: str = "k", *, workspace: str = "default", pipeline: str = "close", **asked: Any) -> LaneRequest:
+    wanted = ManualRun(**asked)
     return manual_run.request(
         workspace,
         pipeline,
-        ManualRun(**asked),
+        wanted,
+        payload=manual_run.payload(pipeline, wanted),
         target=f"pipeline:{pipeline}",
         key=key,
         by="somebody",

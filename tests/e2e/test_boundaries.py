@@ -21,12 +21,14 @@ from embedded.child import Child
 from embedded.ports import free_port
 from embedded.postgres import PostgresServer
 from embedded.temporal_server import TemporalServer
+from evidence import folders
 from evidence.book import RunFolder
 from executors.registry import Registry
 from readmodel.claims import Claims
 from readmodel.database import Database
 from tests.waiting import eventually
 from tests.workflows.harness import Harness
+from tests.workflows.manual import ask
 from tests.workflows.probe import ProbeExecutor
 from worker import wiring
 from worker.settings import WorkerSettings
@@ -159,6 +161,23 @@ async def test_killed_with_its_folder_bound_it_keeps_the_folder(house: House, wo
         run = await ended(harness, schedule, within=90)
     assert (run.state, run.run_folder) == (RunState.SUCCEEDED, bound)
     assert [path.name for path in runs.iterdir() if RunFolder.parse(path.name)] == [bound]
+
+
+async def test_a_manual_run_whose_worker_is_killed_keeps_its_files_when_the_next_takes_the_slot(
+    house: House, workspace: str
+) -> None:
+    harness = house.harness(workspace)
+    async with house.worker("executing"):
+        await ask(harness)
+        (lost,) = await harness.final(None, within=60)
+    assert (lost.state, lost.reason, lost.run_folder) == (RunState.UNKNOWN, "instance_lost", "iteration-0")
+    async with house.worker("healthy"):
+        await ask(harness, key="next")
+        _, after = await harness.final(None, 2, within=90)
+    assert (after.state, after.run_folder) == (RunState.SUCCEEDED, "iteration-0")
+    where = (house.folder / "storage", workspace, "probe")
+    assert folders.place_of(*where, lost.run_id) == "iteration-1"
+    assert (folders.run_folder_path(*where, "iteration-1") / "began").exists()
 
 
 async def test_killed_before_the_claim_and_not_worth_a_second_try(house: House, workspace: str) -> None:

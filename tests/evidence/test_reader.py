@@ -223,3 +223,29 @@ def test_costs_are_of_one_execution_and_nobody_inherits_them(folder: Path) -> No
     assert {execution: [document.body for document in found] for execution, found in costs.items()} == {
         "e1": [{"usd": "1.20"}, {"usd": "0.30"}]
     }
+
+
+KINDS = (
+    *("result", "conversation", "prompt", "timing", "pre_validation", "validation", "summary"),
+    *("progress", "receipt", "cost", "score", "report"),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_document_is_own_foreign_or_legacy(folder: Path, kind: str) -> None:
+    own = documents.write(folder, OWNER, kind, {"of": "own"}, step_id="load")
+    documents.write(folder, other(execution_id="e2"), kind, {"of": "another"}, step_id="load")
+    content = json.loads(own.read_bytes())
+    del content["identity"]
+    (own.parent / f"{kind}.json").write_text(json.dumps(content))
+
+    evidence = reader.read(folder)
+
+    standing = {Path(one.path).name: one.standing for one in (*evidence.documents, *evidence.quarantined)}
+    assert standing == {
+        f"{kind}-1.json": Standing.OWN,
+        f"{kind}-2.json": Standing.QUARANTINED,
+        f"{kind}.json": Standing.UNKNOWN_LEGACY,
+    }
+    (counted,) = reader.by_execution(evidence, kind).values()
+    assert [one.body for one in counted] == [{"of": "own"}]

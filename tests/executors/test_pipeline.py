@@ -283,6 +283,7 @@ async def test_a_step_knows_its_run(tmp_path: Path) -> None:
     await ran.outcome()
     known, directory = json.loads(ran.output("load"))
     identity_file = Path(known.pop("ALMANAC_RUN_IDENTITY"))
+    assert known.pop("ALMANAC_COST_FILE").startswith(f"{ran.folder}/steps/load/")
     known.pop("LC_CTYPE", None)
     assert directory == str(ran.folder / "work")
     assert known == {
@@ -305,6 +306,14 @@ async def test_a_step_knows_its_run(tmp_path: Path) -> None:
 
 async def test_a_run_now_has_no_occurrence(tmp_path: Path) -> None:
     ran = Ran(tmp_path, script("load", "echo ${ALMANAC_SCHEDULED_FOR-none}"), scheduled_for=None)
+    await ran.outcome()
+    assert ran.output("load") == "none\n"
+
+
+async def test_a_manual_run_has_no_schedule_whatever_the_definition_says(tmp_path: Path) -> None:
+    forged = {"ALMANAC_SCHEDULE_ID": "forged"}
+    say = script("load", "echo ${ALMANAC_SCHEDULE_ID-none}", environment=forged)
+    ran = Ran(tmp_path, say, run_kind="manual", schedule_id=None, trigger_source="manual", plan_revision=None)
     await ran.outcome()
     assert ran.output("load") == "none\n"
 

@@ -3,47 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from temporalio.service import RPCError
 
-from activities.post import request_lane
-from domain import ids, manual_run
-from domain.manual_run import ManualRun
-from domain.messages import LaneRequest
+from domain import ids
 from domain.run import Run, RunState
 from tests.replay.stage import stage
 from tests.waiting import eventually
 from tests.workflows.harness import Harness
+from tests.workflows.manual import LANE, ask
 
 pytestmark = pytest.mark.stack
-
-LANE = "probe:a"
-
-
-async def ask(harness: Harness, script: str = "succeed", key: str = "k") -> Run:
-    """What the API sends to the lane, for the executor of the tests."""
-    request = manual_run.request(
-        harness.workspace,
-        "probe",
-        ManualRun(),
-        target=LANE,
-        key=key,
-        by="test",
-        heartbeat_seconds=1,
-        now=datetime.now(UTC),
-    )
-    assert request.recorded is not None
-    run = request.entry.run.model_copy(update={"executor": "probe"})
-    launch = request.entry.launch.model_copy(update={"payload": {"lane": "a", "script": script}})
-    entry = request.entry.model_copy(update={"run": run, "launch": launch})
-    recorded = request.recorded.model_copy(
-        update={"run": request.recorded.run.model_copy(update={"executor": "probe"})}
-    )
-    await request_lane(harness.client, harness.workspace, LANE, LaneRequest(entry=entry, recorded=recorded))
-    return run
 
 
 async def told(harness: Harness, run: Run, kinds: list[str]) -> None:
