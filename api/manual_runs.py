@@ -18,7 +18,7 @@ from domain.errors import NotFound
 from domain.events import RunChanged
 from domain.manual_run import ManualRun
 from domain.run import Run
-from executors.protocol import KeepsSecrets
+from executors.protocol import sealed
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.database import Database
@@ -45,15 +45,13 @@ class ManualRuns:
             return await self.queries.run(workspace, run_id)
         manual_run.check(asked)
         executor = self.executors.for_save(manual_run.EXECUTOR)
-        payload = manual_run.payload(pipeline, asked)
-        if isinstance(executor, KeepsSecrets):
-            payload = dict(await executor.seal(workspace, payload, {}))
+        payload = await sealed(executor, workspace, manual_run.payload(pipeline, asked), {})
         target = await executor.validate(workspace, payload)
         request = manual_run.request(
             workspace,
             pipeline,
             asked,
-            payload=payload,
+            payload=dict(payload),
             target=target,
             key=key,
             by=by,

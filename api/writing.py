@@ -40,7 +40,7 @@ from domain.names import name_key
 from domain.run import Origin, Run, RunState
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.values import Value
-from executors.protocol import KeepsSecrets, Payload
+from executors.protocol import sealed
 from executors.registry import Registry
 from readmodel import audit
 from readmodel.claims import Claims
@@ -251,8 +251,9 @@ class ScheduleWriter:
         checked = schedule_check.check(definition)
         schedule_check.check_interval(checked, now, self.settings.min_interval_seconds)
         former = before.payload if before and before.executor == checked.executor else {}
-        sealed = checked.model_copy(update={"payload": await self._sealed(workspace, checked, former)})
-        return sealed, await self._target(workspace, sealed)
+        executor = self.executors.for_save(checked.executor)
+        kept = checked.model_copy(update={"payload": await sealed(executor, workspace, checked.payload, former)})
+        return kept, await self._target(workspace, kept)
 
     async def _made_before(self, workspace: str, schedule_id: str) -> ScheduleDefinition | None:
         """What a repeated request has already made: sealing its secrets once more would make another definition."""
@@ -260,12 +261,6 @@ class ScheduleWriter:
             return (await self.queries.schedule(workspace, schedule_id)).definition
         except NotFound:
             return None
-
-    async def _sealed(self, workspace: str, definition: ScheduleDefinition, before: Payload) -> Payload:
-        executor = self.executors.for_save(definition.executor)
-        if isinstance(executor, KeepsSecrets):
-            return await executor.seal(workspace, definition.payload, before)
-        return definition.payload
 
     async def _target(self, workspace: str, definition: ScheduleDefinition) -> str:
         executor = self.executors.for_save(definition.executor)

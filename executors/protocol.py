@@ -88,3 +88,8 @@ class KeepsSecrets(Protocol):
     async def seal(self, workspace: str, payload: Payload, before: Payload) -> Payload:
         """The payload as it may be kept and carried about, with each secret as `domain.secrets.sealed`. The mask stands
         for what is sealed in `before`, the payload that this one replaces. Raises domain.errors.Invalid."""
+
+
+async def sealed(executor: Executor, workspace: str, payload: Payload, before: Payload) -> Payload:
+    """What `KeepsSecrets.seal` answers, where the executor is one; else the payload as it is."""
+    return await executor.seal(workspace, payload, before) if isinstance(executor, KeepsSecrets) else payload
