@@ -13,12 +13,13 @@ from executors.protocol import Execution
 LARGEST = 1 << 20
 """Bytes; a larger file is not counted."""
 
+VARIABLES = {"cost": "ALMANAC_COST_FILE", "score": "ALMANAC_SCORE_FILE"}
 READERS: Mapping[str, Callable[[str], Value | None]] = {"cost": cost.read, "score": score.read}
 
 
 def variables(execution: Execution, stdout: Path) -> dict[str, str]:
     """Where the program may tell what; only a step that evaluates a run has a score to tell."""
-    return {f"ALMANAC_{kind.upper()}_FILE": str(_beside(stdout, kind)) for kind in _kinds(execution)}
+    return {VARIABLES[kind]: str(_beside(stdout, kind)) for kind in _kinds(execution)}
 
 
 def record(execution: Execution, step_id: str, stdout: Path) -> None:

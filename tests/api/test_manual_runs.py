@@ -206,7 +206,10 @@ async def test_a_part_of_a_pipeline_writes_below_its_bound_folder(desk: Desk, st
     folder = storage_behind_api / desk.workspace / "grouped" / "runs" / "iteration-0"
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["mail"]
     assert [path.name for path in (folder / "mail/steps").iterdir()] == ["answer"]
-    (log, _) = (await desk.get(f"/runs/{run['run_id']}/logs")).json()["items"]
-    assert (log["step_id"], log["bytes"]) == ("mail/answer", len("mail\n"))
+    logs = (await desk.get(f"/runs/{run['run_id']}/logs")).json()["items"]
+    assert {(log["step_id"], log["stream"], log["bytes"]) for log in logs} == {
+        ("mail/answer", "stdout", len("mail\n")),
+        ("mail/answer", "stderr", 0),
+    }
     refused = await desk.post("/pipelines/grouped/runs", {"groups": ["post"]})
     assert (refused.status_code, refused.json()["code"]) == (400, "schedule.validation.group_unknown")

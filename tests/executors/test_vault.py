@@ -51,6 +51,7 @@ def test_a_new_key_seals_and_the_old_one_still_opens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "mode", "said"),
     [(OLD, 0o644, "chmod 600"), ("", 0o600, "no key in it"), ("short", 0o600, "is no key"), ("ä", 0o600, "be read")],
+    ids=["open to others", "empty", "no key", "no text"],
 )
 def test_a_key_file_that_will_not_do_says_why(tmp_path: Path, text: str, mode: int, said: str) -> None:
     with pytest.raises(KeyUnusable, match=said):
