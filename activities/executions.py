@@ -33,7 +33,7 @@ from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import documents, endings, folders
 from evidence.book import SLOT
-from executors.protocol import Execution, Outcome, Prepared, Refused
+from executors.protocol import EvidenceRun, Execution, Outcome, Prepared, Refused
 from executors.registry import Registry
 from readmodel.claims import Claims, ClaimUnconfirmed
 from readmodel.tables import ExecutionStatus
@@ -125,12 +125,16 @@ class ExecutionActivities:
             activity.logger.exception("scheduler.prepare_failed")
             raise Refused("start_refused", f"Preparing it failed: {error}") from error
 
-    async def _bind_folder(self, run: Run, prepared: Prepared) -> str:
+    async def _bind_folder(self, run: Run, prepared: Prepared) -> str | None:
+        """None for a review, which has a folder of its own that is no run folder."""
         family: Literal["sched", "hook"] = "hook" if run.origin is Origin.HOOK else "sched"
         where = (self.storage, run.workspace, prepared.folder_owner)
         if prepared.run_retention_count is not None:
             self.retention.begin(run.workspace, prepared.folder_owner, prepared.run_retention_count)
         try:
+            if prepared.evidence is not None:
+                await asyncio.to_thread(folders.make_review_folder, *where, run.run_id)
+                return None
             if run.origin is Origin.MANUAL:
                 await self._check_slot(run, await asyncio.to_thread(folders.slot_owner, *where))
                 return await asyncio.to_thread(folders.take_slot, *where, run.run_id)
@@ -154,7 +158,7 @@ class ExecutionActivities:
                 "start_refused", f"The manual run {owner} still goes on in {SLOT}. Wait for its end, or cancel it."
             )
 
-    async def _claim(self, run: Run, prepared: Prepared, folder: str) -> Advanced | None:
+    async def _claim(self, run: Run, prepared: Prepared, folder: str | None) -> Advanced | None:
         """The one conditional write, None when somebody else had won it. Its transaction carries the RUNNING record
         too: a claim that can't be committed in time launches nothing."""
         now = datetime.now(UTC)
@@ -297,8 +301,12 @@ def _stopped() -> Outcome:
 
 
 def _execution(run: Run, launch: Launch, prepared: Prepared, storage: Path) -> Execution:
-    assert run.run_folder is not None
     assert run.execution_id is not None
+    owned = (storage, run.workspace, prepared.folder_owner)
+    if run.run_folder is None:
+        folder = folders.review_folder_path(*owned, run.run_id)
+    else:
+        folder = folders.run_folder_path(*owned, run.run_folder)
     identity = RunIdentity(
         run_kind=RUN_KINDS.get(run.origin, "schedule"),
         run_id=run.run_id,
@@ -307,17 +315,23 @@ def _execution(run: Run, launch: Launch, prepared: Prepared, storage: Path) -> E
         scheduled_for=run.scheduled_for,
         trigger_source=run.origin,
         execution_id=run.execution_id,
-        run_folder=run.run_folder,
+        run_folder=run.run_folder or f"{folder.parent.name}/{folder.name}",
         plan_revision=run.schedule_revision,
     )
-    folder = folders.run_folder_path(storage, run.workspace, prepared.folder_owner, run.run_folder)
     return Execution(
         identity=identity,
         prepared=prepared,
         folder=folder,
+        reviews=_reviewed(storage, run.workspace, prepared.evidence) if prepared.evidence else None,
         reference_time=run.reference_time,
         timeout_seconds=launch.execution_timeout_seconds,
     )
+
+
+def _reviewed(storage: Path, workspace: str, evidence: EvidenceRun) -> Path:
+    """Where the reviewed run's files are now: a manual run's leave the slot in time."""
+    where = (storage, workspace, evidence.owner)
+    return folders.run_folder_path(*where, folders.place_of(*where, evidence.run_id) or evidence.run_folder)
 
 
 def _ended(run: Run, outcome: Outcome) -> Executed:

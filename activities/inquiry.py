@@ -85,8 +85,12 @@ class InquiryActivities:
 
     def _read_folder(self, run: Run) -> endings.Told:
         owner = (run.prepared or {}).get(FOLDER_OWNER)
-        if run.run_folder is None or run.execution_id is None or not isinstance(owner, str):
+        if run.execution_id is None or not isinstance(owner, str):
             return endings.Told()
+        if run.run_folder is None:
+            return endings.read(
+                folders.review_folder_path(self.storage, run.workspace, owner, run.run_id), run.execution_id
+            )
         # A manual run's folder leaves the slot when the next one takes it.
         name = folders.place_of(self.storage, run.workspace, owner, run.run_id) or run.run_folder
         folder = folders.run_folder_path(self.storage, run.workspace, owner, name)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from activities.catalogue import Catalogue
+from activities.past_runs import PastRuns
 from api import hooks, openapi, pipeline_runs, pipelines, places, problems, run_chain, run_files, runs, schedules
 from api.advising import Adviser
 from api.manual_runs import ManualRuns
@@ -18,6 +19,7 @@ from api.token import RequireToken, read_token
 from api.writing import ScheduleWriter
 from executors.pipeline import PipelineExecutor
 from executors.registry import installed
+from executors.review import ReviewExecutor
 from executors.vault import Vault
 from readmodel.claims import Claims
 from readmodel.database import Database
@@ -66,7 +68,9 @@ def create(settings: Settings) -> FastAPI:
 async def _parts(settings: Settings, database: Database, vault: Vault) -> Parts:
     queries, pipelines = Queries(database), Pipelines(database)
     workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
-    executors = installed([PipelineExecutor(Catalogue(pipelines), vault)])
+    catalogue = Catalogue(pipelines)
+    executor = PipelineExecutor(catalogue, vault)
+    executors = installed([executor, ReviewExecutor(executor, catalogue, PastRuns(queries))])
     names, dependencies = Names(database), Dependencies(database)
     workspaces = Workspaces(database)
     writer = ScheduleWriter(

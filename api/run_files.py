@@ -146,13 +146,21 @@ async def folder_of(parts: Parts, workspace: str, run: Run) -> Path:
     if run.files_expired_at is not None:
         raise _expired(run.files_expired_at)
     pipeline = pipeline_of(run)
-    if run.run_folder is None or pipeline is None:
+    if run.execution_id is None or pipeline is None:
         raise NotFound("run.no_folder", "Nothing of this run was started, so it has no folder.")
     storage = storage_of(parts)
+    if run.run_folder is None:
+        return _existing(folders.review_folder_path(storage, workspace, pipeline, run.run_id))
     name = await asyncio.to_thread(folders.place_of, storage, workspace, pipeline, run.run_id)
     if name is None:
         raise NotFound("run.folder_missing", f"The run's folder {run.run_folder} is not in the storage any more.")
     return folders.run_folder_path(storage, workspace, pipeline, name)
+
+
+def _existing(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise NotFound("run.folder_missing", "The review's folder is not in the storage any more.")
+    return folder
 
 
 def storage_of(parts: Parts) -> Path:

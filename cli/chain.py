@@ -57,6 +57,8 @@ def _folder(run: Run, now_in: str | None) -> str:
         return f"{run.run_folder}, whose files made room for newer ones on {utc(run.files_expired_at)}"
     if now_in is None or now_in == run.run_folder:
         return run.run_folder or "-"
+    if run.run_folder is None:
+        return f"none; what it wrote is in reviews/{now_in}"
     return f"{now_in} (it had the slot {run.run_folder})"
 
 

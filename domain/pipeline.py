@@ -15,7 +15,7 @@ from domain.parameters import Parameter, check_declared
 from domain.values import Value
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*")
-RESERVED_SEGMENTS = frozenset({"runs", "evaluation"})
+RESERVED_SEGMENTS = frozenset({"runs", "evaluation", "reviews"})
 
 RESERVED_GROUPS = frozenset({"work", "steps"})
 """What else is in a run folder."""
@@ -103,7 +103,7 @@ def check(definition: PipelineDefinition) -> None:
         raise Invalid(
             "pipeline.validation.name_invalid",
             "A pipeline's name is a path of lower-case words, such as finance/daily/revenue; "
-            "'runs' and 'evaluation' are reserved.",
+            "'runs', 'evaluation' and 'reviews' are reserved.",
             field="name",
         )
     _check_steps(definition.steps, "steps")

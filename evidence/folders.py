@@ -100,9 +100,25 @@ def place_of(storage: Path, workspace: str, pipeline: str, run_id: str) -> str |
     return None if name is None else _place(runs, name, run_id)
 
 
+def review_folder_path(storage: Path, workspace: str, pipeline: str, run_id: str) -> Path:
+    """Where a review by the pipeline keeps its own documents: it is no run folder, for a review produces nothing.
+    Raises ValueError when that is not inside the storage."""
+    if "/" in run_id or run_id in ("", ".", ".."):
+        raise ValueError(f"'{run_id}' is not the id of a run")
+    return Path(runs_directory(storage, workspace, pipeline, tree="reviews")) / run_id
+
+
+def make_review_folder(storage: Path, workspace: str, pipeline: str, run_id: str) -> None:
+    """Repeating it changes nothing. Raises FolderUnwritable."""
+    with _told_in_a_sentence(storage, workspace, pipeline):
+        folder = review_folder_path(storage, workspace, pipeline, run_id)
+        durable.make_directory(folder)
+        bind(os.fspath(folder), run_id)
+
+
 def runs_directory(storage: Path, workspace: str, pipeline: str, *, tree: str = "runs") -> str:
-    """Where a pipeline's run folders are; `tree` is `runs` or `evaluation/runs`. Raises ValueError when that is not
-    inside the storage."""
+    """Where a pipeline's run folders are; `tree` is `runs`, `evaluation/runs` or `reviews`. Raises ValueError when that
+    is not inside the storage."""
     segments = [workspace, *pipeline.split("/")]
     if "/" in workspace or any(segment in ("", ".", "..") or "\0" in segment for segment in segments):
         raise ValueError(f"'{workspace}/{pipeline}' is not a path inside the storage")

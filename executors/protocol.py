@@ -30,6 +30,15 @@ class Refused(Exception):
         self.message = message
 
 
+class EvidenceRun(Value):
+    """The run that a review reviews."""
+
+    run_id: str
+    owner: str
+    """The pipeline whose run it is."""
+    run_folder: str
+
+
 class Prepared(Value):
     """What one run will execute, frozen: neither a release nor an edit changes it any more."""
 
@@ -42,6 +51,8 @@ class Prepared(Value):
     """So many ended runs of each family of the folder's owner keep their files; all without it."""
     body: JsonValue
     """What `execute` needs, opaque to everybody else."""
+    evidence: EvidenceRun | None = None
+    """Set by a review: it produces nothing, so it gets no run folder."""
 
 
 class Execution(Value):
@@ -50,6 +61,8 @@ class Execution(Value):
     folder: Path
     """The run folder, already bound to the run; a group's folder in it while that group's steps run."""
     timeout_seconds: int
+    reviews: Path | None = None
+    """The folder of the run that is reviewed; `folder` is then no run folder but the review's own."""
     evaluates: Path | None = None
     """The folder of the run that is evaluated; `folder` is then the evaluation's own."""
     reference_time: datetime | None = None

@@ -111,6 +111,8 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
     }
     known = {
         "ALMANAC_GROUP": identity.group,
+        "ALMANAC_EVIDENCE_RUN_FOLDER": str(execution.reviews.absolute()) if execution.reviews else None,
+        "ALMANAC_EVIDENCE_RUN_ID": execution.prepared.evidence.run_id if execution.prepared.evidence else None,
         "ALMANAC_EVALUATION_FOLDER": str(execution.folder.absolute()) if execution.evaluates else None,
         "ALMANAC_SCHEDULE_ID": identity.schedule_id,
         "ALMANAC_SCHEDULED_FOR": _utc(identity.scheduled_for) if identity.scheduled_for else None,

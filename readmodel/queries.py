@@ -17,7 +17,7 @@ from domain.run import OPEN_STATES, Origin, Run, RunState, TrailRow
 from domain.schedule import Condition, ScheduleView
 from readmodel.database import Database
 from readmodel.paging import Page, check_limit, invalid_cursor, page_of, position_of
-from readmodel.tables import ALIVE, IS_REVIEW, runs, schedules, trail
+from readmodel.tables import ALIVE, IS_REVIEW, TIME, runs, schedules, trail
 
 _SCHEDULE = cast(schedules.c.record, Text).label("record")
 _RUN = cast(runs.c.record, Text).label("record")
@@ -98,6 +98,22 @@ class Queries:
         asked = select(_RUN).where(runs.c.workspace == workspace, runs.c.run_id.in_(run_ids), not_expired)
         async with self._database.reading() as connection:
             return tuple(Run.model_validate_json(record) for record in await connection.scalars(asked))
+
+    async def latest_with_files(self, workspace: str, pipeline: str, states: Collection[RunState]) -> Run | None:
+        """The run of the pipeline that ended last in one of these states and whose files have not expired. Reviews by
+        it are none of its runs."""
+        record = runs.c.record
+        asked = (
+            select(_RUN)
+            .where(runs.c.workspace == workspace, runs.c.state.in_(states))
+            .where(record["prepared"]["pipeline"].astext == pipeline, record["run_folder"].astext.is_not(None))
+            .where(record["files_expired_at"].astext.is_(None))
+            .order_by(record["ended_at"].astext.cast(TIME).desc())
+            .limit(1)
+        )
+        async with self._database.reading() as connection:
+            found = await connection.scalar(asked)
+        return None if found is None else Run.model_validate_json(found)
 
     async def reviews(self, workspace: str) -> tuple[Run, ...]:
         """The open runs that review another one, which they name as `evidence_run_id` in what they froze."""

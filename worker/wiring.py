@@ -16,6 +16,7 @@ from activities.inquiry import InquiryActivities
 from activities.kinship import KinshipActivities
 from activities.lifeline import LONGEST_SILENCE_SECONDS
 from activities.mirror import MirrorActivities
+from activities.past_runs import PastRuns
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
 from activities.retention import Retention
@@ -23,6 +24,7 @@ from activities.watching import WatchingActivities
 from domain import messages
 from executors.pipeline import PipelineExecutor
 from executors.registry import Registry, installed
+from executors.review import ReviewExecutor
 from executors.vault import Vault
 from readmodel.claims import Claims
 from readmodel.database import Database
@@ -55,7 +57,9 @@ async def connect(settings: WorkerSettings) -> Client:
 
 def executors(database: Database, settings: WorkerSettings) -> Registry:
     """Raises KeyUnusable."""
-    return installed([PipelineExecutor(Catalogue(Pipelines(database)), Vault.at(settings.secret_key_file))])
+    catalogue = Catalogue(Pipelines(database))
+    pipelines = PipelineExecutor(catalogue, Vault.at(settings.secret_key_file))
+    return installed([pipelines, ReviewExecutor(pipelines, catalogue, PastRuns(Queries(database)))])
 
 
 def workers(client: Client, database: Database, executors: Registry, settings: WorkerSettings) -> tuple[Worker, Worker]:

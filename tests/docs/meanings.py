@@ -10,7 +10,8 @@ FIELDS = {
     "ScheduleDefinition.timezone": "An IANA region id (`Area/Place`) or `UTC`.",
     "ScheduleDefinition.executor": "Who knows what the payload means.",
     "ScheduleDefinition.payload": 'For `pipeline`: `{"pipeline": "<name>", "version": "current"}`, and '
-    "`parameters` and `parameter_bindings`, see [parameters](#parameters); `groups` and `step` for a part of it.",
+    "`parameters` and `parameter_bindings`, see [parameters](#parameters); `groups` and `step` for a part of it. "
+    "For `review`: see [reviews](evidence.md#reviews).",
     "ScheduleDefinition.missed_policy": "What becomes of occurrences that nobody could act on.",
     "ScheduleDefinition.lateness_seconds": "So late an occurrence is still simply due; so long a run is offered to a "
     "worker with a free slot.",
