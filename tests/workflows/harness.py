@@ -31,7 +31,7 @@ from tests.workflows.probe import ProbeExecutor
 
 _ids = itertools.count(1)
 
-LONGEST_STEP = timedelta(hours=3)
+LONGEST_STEP = timedelta(hours=12)
 
 
 @dataclass

@@ -168,6 +168,7 @@ async def test_a_paused_parent_s_occurrence_that_passes_is_absent(harness: Harne
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_weeks_over_both_changes_of_the_clock_with_parents_in_other_zones(
     database: Database, worker_settings: WorkerSettings, workspace: str
 ) -> None:

@@ -133,6 +133,7 @@ async def test_a_holder_lost_after_its_lane_continued_as_new_ends_unknown(harnes
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_a_busy_lane_meets_a_thousand_occurrences_with_a_short_history(harness: Harness) -> None:
     """Of four schedules at once, one of each policy; each occurrence has one end, and what waited runs once."""
     desk = LaneDesk(harness, history_limit=200)

@@ -11,7 +11,7 @@ from readmodel.database import Database
 from tests.workflows.skipping import skipping
 from worker.settings import WorkerSettings
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow]
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 async def test_a_year_in_new_york_runs_each_local_day_once(
