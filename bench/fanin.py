@@ -25,7 +25,7 @@ from bench.herd import many
 from bench.servers import Servers, servers
 from domain import ids, messages
 from domain.messages import CreateSchedule, ScheduleInput
-from domain.pipeline import CommandStep, PipelineDefinition
+from domain.pipeline import PipelineDefinition, Step
 from domain.run import Run
 from domain.schedule import ScheduleDefinition
 from readmodel.pipelines import Pipelines
@@ -80,7 +80,7 @@ async def measure(parents: int, rounds: int) -> dict[str, float]:
 
 async def pipeline(parts: Servers, name: str) -> None:
     pipelines = Pipelines(parts.database)
-    definition = PipelineDefinition(name=name, steps=(CommandStep(id="only", command=("true",)),))
+    definition = PipelineDefinition(name=name, steps=(Step(id="only", command=("true",)),))
     await pipelines.save(WORKSPACE, definition, "bench")
     await pipelines.release(WORKSPACE, name, "bench")
 

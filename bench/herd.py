@@ -36,7 +36,7 @@ from bench.servers import CHASM, Servers, servers
 from domain import ids, messages
 from domain.errors import NotFound
 from domain.messages import CreateSchedule, ScheduleInput
-from domain.pipeline import CommandStep, PipelineDefinition
+from domain.pipeline import PipelineDefinition, Step
 from domain.run import Run
 from domain.schedule import ScheduleDefinition
 from readmodel.pipelines import Pipelines
@@ -111,7 +111,7 @@ async def create_schedule(parts: Servers, number: int, due: datetime) -> None:
     """A schedule and a pipeline of its own, so that no two share a lane."""
     name = f"herd/p{number}"
     pipelines = Pipelines(parts.database)
-    step = CommandStep(id="stamp", command=("date", "+%s.%N"))
+    step = Step(id="stamp", command=("date", "+%s.%N"))
     await pipelines.save(WORKSPACE, PipelineDefinition(name=name, steps=(step,)), "bench")
     await pipelines.release(WORKSPACE, name, "bench")
     definition = ScheduleDefinition(

@@ -24,7 +24,7 @@ from bench.herd import many
 from bench.servers import Servers, servers
 from domain import ids, messages
 from domain.messages import CreateSchedule, RunNow, RunNowAnswer, ScheduleInput
-from domain.pipeline import CommandStep, PipelineDefinition
+from domain.pipeline import PipelineDefinition, Step
 from domain.run import Run, RunState
 from domain.schedule import ScheduleDefinition
 from readmodel.pipelines import Pipelines
@@ -62,7 +62,7 @@ async def measure(runs: int, size: int) -> dict[str, float]:
 
 
 async def create(parts: Servers, name: str, size: int) -> None:
-    step = CommandStep(id="print", command=("sh", "-c", f"yes '{LINE}' | head -c {size}"))
+    step = Step(id="print", command=("sh", "-c", f"yes '{LINE}' | head -c {size}"))
     pipelines = Pipelines(parts.database)
     await pipelines.save(WORKSPACE, PipelineDefinition(name=name, steps=(step,)), "bench")
     await pipelines.release(WORKSPACE, name, "bench")

@@ -22,7 +22,7 @@ from yaml.constructor import ConstructorError
 from domain import pipeline, schedule_check
 from domain.errors import AlmanacError, Invalid
 from domain.names import name_key
-from domain.pipeline import CommandStep, PipelineDefinition
+from domain.pipeline import PipelineDefinition, Step
 from domain.reading import read
 from domain.schedule import ScheduleDefinition
 
@@ -199,15 +199,15 @@ def _located(definition: Definition, folder: Path) -> Definition:
         return definition
     path = str(folder.resolve())
 
-    def here(steps: tuple[CommandStep, ...]) -> tuple[CommandStep, ...]:
+    def here(steps: tuple[Step, ...]) -> tuple[Step, ...]:
         return tuple(step.model_copy(update=_replaced(step, path)) for step in steps)
 
     return definition.model_copy(update={"steps": here(definition.steps), "evaluation": here(definition.evaluation)})
 
 
-def _replaced(step: CommandStep, path: str) -> dict[str, Any]:
+def _replaced(step: Step, path: str) -> dict[str, Any]:
     return {
-        "command": tuple(word.replace(MANIFEST_DIR, path) for word in step.command),
+        "command": step.command and tuple(word.replace(MANIFEST_DIR, path) for word in step.command),
         "environment": {name: value.replace(MANIFEST_DIR, path) for name, value in step.environment.items()},
     }
 

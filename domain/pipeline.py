@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from domain.errors import Invalid
+from domain.http_request import HttpRequest, check_request
 from domain.parameters import Parameter, check_declared
 from domain.values import Value
 
@@ -33,12 +34,14 @@ class Retry(Value):
     """How long before the next attempt; twice as long before each further one."""
 
 
-class CommandStep(Value):
-    """A program run with its arguments as given, never through a shell."""
+class Step(Value):
+    """A part of a pipeline: either a program or a request."""
 
     id: StepId
-    command: Annotated[tuple[str, ...], Field(min_length=1)]
+    command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """A program run with its arguments as given, never through a shell."""
     environment: dict[str, str] = {}
+    http: HttpRequest | None = None
     needs: tuple[StepId, ...] = ()
     timeout_seconds: int | None = Field(default=None, ge=1)
     idempotent: bool = False
@@ -60,8 +63,8 @@ class PipelineDefinition(Value):
     parameters: Annotated[tuple[Parameter, ...], Field(max_length=100)] = ()
     groups: Annotated[tuple[Group, ...], Field(max_length=100)] = ()
     """The steps run once for each, one group after the other; once, without a group, where there are none."""
-    steps: Annotated[tuple[CommandStep, ...], Field(min_length=1, max_length=200)]
-    evaluation: Annotated[tuple[CommandStep, ...], Field(max_length=50)] = ()
+    steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=200)]
+    evaluation: Annotated[tuple[Step, ...], Field(max_length=50)] = ()
     """Steps that score a run whose steps have all succeeded. What becomes of them does not change how it ended."""
     run_retention_count: int | None = Field(default=None, ge=1, le=100_000)
     """So many ended runs of each family (scheduled, webhook, manual) keep their files; all without it."""
@@ -109,10 +112,11 @@ def check(definition: PipelineDefinition) -> None:
     _check_steps(definition.steps, "steps")
     _check_steps(definition.evaluation, "evaluation")
     _check_groups(definition.groups)
+    _check_requests(definition)
     check_declared(definition.parameters)
 
 
-def _check_steps(steps: tuple[CommandStep, ...], field: str) -> None:
+def _check_steps(steps: tuple[Step, ...], field: str) -> None:
     seen: set[str] = set()
     for index, step in enumerate(steps):
         if step.id in seen:
@@ -122,6 +126,13 @@ def _check_steps(steps: tuple[CommandStep, ...], field: str) -> None:
                 field=f"{field}.{index}.id",
             )
         seen.add(step.id)
+        if (step.command is None) == (step.http is None):
+            raise Invalid(
+                "pipeline.validation.step_kind",
+                f"Step '{step.id}' has {'neither' if step.command is None else 'both'} a command and a request.",
+                field=f"{field}.{index}",
+                hint="Give it either 'command' or 'http'.",
+            )
         if step.retry is not None and not step.idempotent:
             raise Invalid(
                 "pipeline.validation.retry_not_idempotent",
@@ -130,6 +141,20 @@ def _check_steps(steps: tuple[CommandStep, ...], field: str) -> None:
                 hint="Write 'idempotent: true' if that is so; else leave 'retry' out.",
             )
     execution_order(steps, field)
+
+
+def _check_requests(definition: PipelineDefinition) -> None:
+    """What requests may name: each parameter, and what every group sets. An evaluation is of no group."""
+    parameters = {parameter.name for parameter in definition.parameters}
+    of_groups = [set(group.variables) for group in definition.groups]
+    common = set.intersection(*of_groups) if of_groups else set()
+    for field, steps, known in (
+        ("steps", definition.steps, parameters | common),
+        ("evaluation", definition.evaluation, parameters),
+    ):
+        for index, step in enumerate(steps):
+            if step.http is not None:
+                check_request(step.http, known, f"{field}.{index}.http")
 
 
 def _check_groups(groups: tuple[Group, ...]) -> None:
@@ -151,9 +176,9 @@ class Selection(Value):
 
     groups: tuple[Group, ...]
     """Empty where the pipeline has none: then its steps run once, in the run folder itself."""
-    steps: tuple[CommandStep, ...]
+    steps: tuple[Step, ...]
     """So that each comes after all that it needs."""
-    evaluation: tuple[CommandStep, ...]
+    evaluation: tuple[Step, ...]
     """Empty for a part of a run: a score is that of a whole one."""
 
 
@@ -186,7 +211,7 @@ def select(definition: PipelineDefinition, groups: tuple[str, ...] | None, step:
     )
 
 
-def execution_order(steps: tuple[CommandStep, ...], field: str = "steps") -> tuple[CommandStep, ...]:
+def execution_order(steps: tuple[Step, ...], field: str = "steps") -> tuple[Step, ...]:
     """The steps so that each comes after all that it needs, otherwise in the order written."""
     by_id = {step.id: step for step in steps}
     for index, step in enumerate(steps):
@@ -197,7 +222,7 @@ def execution_order(steps: tuple[CommandStep, ...], field: str = "steps") -> tup
                 f"Step '{step.id}' needs '{unknown}', which is not a step of this pipeline.",
                 field=f"{field}.{index}.needs",
             )
-    ordered: dict[str, CommandStep] = {}
+    ordered: dict[str, Step] = {}
     while len(ordered) < len(steps):
         ready = [s for s in steps if s.id not in ordered and all(need in ordered for need in s.needs)]
         if not ready:

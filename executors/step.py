@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import os
 from collections.abc import Mapping
@@ -26,9 +25,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from domain.pipeline import CommandStep
+from domain.pipeline import Step
 from evidence import documents
-from executors import told
+from executors import http_step, step_logs, told
 from executors.pipeline_secrets import Opened
 from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
@@ -37,33 +36,40 @@ LAST_LINE_CHARACTERS = 300
 LAST_LINE_BYTES = 4096
 
 
-async def run(step: CommandStep, execution: Execution, parameters: Opened, guardians: Guardians) -> str | None:
+async def run(step: Step, execution: Execution, parameters: Opened, guardians: Guardians) -> str | None:
     """Runs the step; None when it succeeded, else what went wrong, in words that follow its name. When cancelled,
-    its program is stopped and the result written before CancelledError goes on."""
+    its program or request is stopped and the result written before CancelledError goes on."""
     try:
-        command = await asyncio.to_thread(_command, step, execution, parameters)
-        program = Program(command, guardians)
-        try:
-            ended = await program.run()
-        except asyncio.CancelledError:
-            if program.ended is not None:
-                with contextlib.suppress(OSError):
-                    await asyncio.to_thread(_write_result, step, execution, command, program.ended)
-            raise
-        await asyncio.to_thread(_write_result, step, execution, command, ended)
-        if ended.succeeded:
-            return None
-        return await asyncio.to_thread(_failure, step, ended, command.stderr)
+        if step.http is not None:
+            return await http_step.run(step, step.http, execution, parameters)
+        return await _run_program(step, execution, parameters, guardians)
     except OSError as error:
         return f"could not write to the run folder: {error.strerror or error}"
 
 
-def _command(step: CommandStep, execution: Execution, parameters: Opened) -> Command:
+async def _run_program(step: Step, execution: Execution, parameters: Opened, guardians: Guardians) -> str | None:
+    command = await asyncio.to_thread(_command, step, execution, parameters)
+    program = Program(command, guardians)
+    try:
+        ended = await program.run()
+    except asyncio.CancelledError:
+        if program.ended is not None:
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(_write_result, step, execution, command, program.ended)
+        raise
+    await asyncio.to_thread(_write_result, step, execution, command, ended)
+    if ended.succeeded:
+        return None
+    return await asyncio.to_thread(_failure, step, ended, command)
+
+
+def _command(step: Step, execution: Execution, parameters: Opened) -> Command:
+    assert step.command is not None
     folder = execution.folder.absolute()
     work, directory = folder / "work", folder / "steps" / step.id
     work.mkdir(parents=True, exist_ok=True)
     directory.mkdir(parents=True, exist_ok=True)
-    stdout, stderr = _new_logs(directory)
+    stdout, stderr = step_logs.make(directory)
     logs: dict[str, JsonValue] = {"stdout": stdout.name, "stderr": stderr.name}
     identity = documents.write(folder, execution.identity, "identity", logs, step_id=step.id, lasting=False)
     return Command(
@@ -81,20 +87,7 @@ def _command(step: CommandStep, execution: Execution, parameters: Opened) -> Com
     )
 
 
-def _new_logs(directory: Path) -> tuple[Path, Path]:
-    for attempt in itertools.count(1):
-        suffix = "" if attempt == 1 else f"-{attempt}"
-        stdout, stderr = directory / f"stdout{suffix}.log", directory / f"stderr{suffix}.log"
-        try:
-            stdout.touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        stderr.touch(exist_ok=False)
-        return stdout, stderr
-    raise AssertionError("the numbers never end")
-
-
-def _environment(step: CommandStep, execution: Execution, identity_file: Path) -> Mapping[str, str]:
+def _environment(step: Step, execution: Execution, identity_file: Path) -> Mapping[str, str]:
     """The least a program expects, then what the definition says, then what it may not change."""
     identity = execution.identity
     environment = {
@@ -122,7 +115,7 @@ def _environment(step: CommandStep, execution: Execution, identity_file: Path) -
     return {**{name: value for name, value in environment.items() if name not in known}, **told}
 
 
-def _parameters(step: CommandStep, execution: Execution, parameters: Opened) -> Mapping[str, str]:
+def _parameters(step: Step, execution: Execution, parameters: Opened) -> Mapping[str, str]:
     """A parameter without a value has no variable; true and false are written as in JSON. The file has all, and the
     mask for a secret."""
     if not parameters.shown:
@@ -140,7 +133,7 @@ def _utc(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _write_result(step: CommandStep, execution: Execution, command: Command, ended: Ended) -> None:
+def _write_result(step: Step, execution: Execution, command: Command, ended: Ended) -> None:
     failed = "stopped" if ended.stopped == "cancelled" else "failed"
     body: dict[str, JsonValue] = {
         "status": "succeeded" if ended.succeeded else failed,
@@ -171,12 +164,12 @@ def _log(path: Path, captured: Captured) -> dict[str, JsonValue]:
     return {"file": path.name, "bytes": captured.size, "bytes_left_out": captured.dropped}
 
 
-def _failure(step: CommandStep, ended: Ended, stderr: Path) -> str:
+def _failure(step: Step, ended: Ended, command: Command) -> str:
     if ended.stopped == "timeout":
         return f"was stopped after {step.timeout_seconds} s, its own timeout."
     if ended.problem is not None:
-        return f"has the program '{step.command[0]}', which {ended.problem}."
-    last = _last_line(stderr)
+        return f"has the program '{command.argv[0]}', which {ended.problem}."
+    last = _last_line(command.stderr)
     return f"{ended.how}: {last}" if last else f"{ended.how}."
 
 

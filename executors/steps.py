@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from domain.pipeline import CommandStep, Group, Selection
+from domain.pipeline import Group, Selection, Step
 from domain.run import RunState
 from executors import step
 from executors.pipeline_secrets import Opened
@@ -86,13 +86,13 @@ class Work:
         paired = {"folder": _paired(evaluated), "evaluates": evaluated}
         return _Place(self._execution.model_copy(update=paired), "evaluation/")
 
-    async def _all(self, ordered: tuple[CommandStep, ...], place: _Place) -> None:
+    async def _all(self, ordered: tuple[Step, ...], place: _Place) -> None:
         tasks: dict[str, asyncio.Task[bool]] = {}
         async with asyncio.TaskGroup() as group:
             for one in ordered:
                 tasks[one.id] = group.create_task(self._after([tasks[need] for need in one.needs], one, place))
 
-    async def _after(self, needs: list[asyncio.Task[bool]], one: CommandStep, place: _Place) -> bool:
+    async def _after(self, needs: list[asyncio.Task[bool]], one: Step, place: _Place) -> bool:
         """Whether the step succeeded; it isn't even tried when a step that it needs did not."""
         succeeded = [await need for need in needs]
         if not all(succeeded):
@@ -101,7 +101,7 @@ class Work:
         async with self._slots:
             return await self._run(one, place)
 
-    async def _run(self, one: CommandStep, place: _Place) -> bool:
+    async def _run(self, one: Step, place: _Place) -> bool:
         name = f"{place.prefix}{one.id}"
         self._started += 1
         self._running.append(name)
@@ -113,7 +113,7 @@ class Work:
             place.failures[name] = failure
         return failure is None
 
-    async def _attempts(self, one: CommandStep, place: _Place) -> str | None:
+    async def _attempts(self, one: Step, place: _Place) -> str | None:
         """What went wrong with the last attempt. Each attempt has its own logs and its own result."""
         failure = await self._attempt(one, place)
         if one.retry is None:
@@ -126,7 +126,7 @@ class Work:
             failure = await self._attempt(one, place)
         return failure
 
-    async def _attempt(self, one: CommandStep, place: _Place) -> str | None:
+    async def _attempt(self, one: Step, place: _Place) -> str | None:
         of_group = one.model_copy(update={"environment": {**one.environment, **place.variables}})
         return await step.run(of_group, place.execution, self._parameters, self._guardians)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.manifests import read_all
-from domain.pipeline import CommandStep, PipelineDefinition
+from domain.pipeline import PipelineDefinition, Step
 
 PIPELINE = """\
 kind: pipeline
@@ -20,7 +20,7 @@ steps:
 """
 
 
-def step_of(file: Path) -> CommandStep:
+def step_of(file: Path) -> Step:
     (manifest,), mistakes = read_all([file])
     assert mistakes == []
     assert isinstance(manifest.definition, PipelineDefinition)

@@ -12,18 +12,19 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from api.app import create
 from api.settings import Settings
 from cli.main import app as command_line
+from domain.http_request import HttpRequest
 from domain.parameters import Parameter
-from domain.pipeline import CommandStep, PipelineDefinition
+from domain.pipeline import PipelineDefinition, Step
 from domain.run import BLOCKING_REFUSALS, FINAL_STATES, REASONS, RunState
 from domain.schedule import ScheduleDefinition
 from tests.docs import meanings
@@ -42,7 +43,8 @@ def tables() -> dict[str, str]:
         "schedule fields": _fields(ScheduleDefinition),
         "pipeline fields": _fields(PipelineDefinition),
         "parameter fields": _fields(Parameter),
-        "step fields": _fields(CommandStep),
+        "step fields": _fields(Step),
+        "request fields": _fields(HttpRequest),
         "states": _states(),
         "codes": _codes(),
     }
@@ -186,9 +188,13 @@ def _type(annotation: Any) -> str:
         return f"list of {_type(get_args(annotation)[0])}"
     if get_origin(annotation) is dict:
         return "object"
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(annotation))
+    if annotation is JsonValue:
+        return "any JSON"
     if hasattr(annotation, "__members__"):
         return ", ".join(f"`{member}`" for member in annotation)
-    names = {str: "text", int: "number", float: "number", CommandStep: "step"}
+    names = {str: "text", int: "number", float: "number", Step: "step"}
     return names.get(annotation) or str(annotation.__name__)
 
 

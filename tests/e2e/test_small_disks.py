@@ -14,7 +14,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from domain.pipeline import CommandStep, PipelineDefinition
+from domain.pipeline import PipelineDefinition, Step
 from domain.run import Run, RunState
 from domain.schedule import Condition
 from embedded.child import Child
@@ -90,7 +90,7 @@ async def place(postgres: PostgresServer, database: Database, tmp_path: Path, wo
     await temporal.wait_ready()
     client = await Client.connect(temporal.address, namespace="almanac", data_converter=pydantic_data_converter)
     await Workspaces(database).ensure(workspace)
-    definition = PipelineDefinition(name=PIPELINE, steps=(CommandStep(id="only", command=("true",)),))
+    definition = PipelineDefinition(name=PIPELINE, steps=(Step(id="only", command=("true",)),))
     await Pipelines(database).save(workspace, definition, "test")
     await Pipelines(database).release(workspace, PIPELINE, "test")
     yield Place(tmp_path, database, postgres.url, temporal, Harness(client, database, ProbeExecutor(), workspace))

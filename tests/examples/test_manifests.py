@@ -34,7 +34,7 @@ def test_every_program_and_file_that_a_step_names_is_there() -> None:
         for manifest in manifests
         if isinstance(manifest.definition, PipelineDefinition)
         for step in manifest.definition.steps
-        for word in step.command[1:]
+        for word in (step.command or ())[1:]
     ]
     assert named
     assert all(path.is_file() for path in named)

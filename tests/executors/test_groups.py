@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from domain.errors import Invalid
-from domain.pipeline import CommandStep, Group, PipelineDefinition
+from domain.pipeline import Group, PipelineDefinition, Step
 from domain.run import RunState
 from evidence import documents, logs, reader
 from executors.pipeline import PipelineExecutor
@@ -22,7 +22,7 @@ SHOUT = script("shout", 'echo "$CHANNEL!"; echo x >> trace', needs=("say",))
 SCORE = """echo '{"name": "rows", "value": 3}' >> "$ALMANAC_SCORE_FILE"; ls "$ALMANAC_RUN_FOLDER/steps" > seen"""
 
 
-def executor(*steps: CommandStep, **more: Any) -> PipelineExecutor:
+def executor(*steps: Step, **more: Any) -> PipelineExecutor:
     definition = PipelineDefinition(name="finance/close", steps=steps or (SAY, SHOUT), **more)
     return PipelineExecutor(Catalogue(finance__close=definition))
 

@@ -15,7 +15,7 @@ import pytest
 from domain.errors import Invalid
 from domain.identity import RunIdentity
 from domain.parameters import Parameter, ParameterType, Reference
-from domain.pipeline import CommandStep, PipelineDefinition, PipelineVersion, Retry
+from domain.pipeline import PipelineDefinition, PipelineVersion, Retry, Step
 from domain.run import Origin, RunState
 from executors import process
 from executors.pipeline import PipelineExecutor, PipelineMissing, PipelineUnreleased
@@ -43,19 +43,19 @@ class Catalogue:
         )
 
 
-def step(step_id: str, *command: str, **more: Any) -> CommandStep:
-    return CommandStep(id=step_id, command=command, **more)
+def step(step_id: str, *command: str, **more: Any) -> Step:
+    return Step(id=step_id, command=command, **more)
 
 
-def script(step_id: str, script: str, **more: Any) -> CommandStep:
+def script(step_id: str, script: str, **more: Any) -> Step:
     return step(step_id, "sh", "-c", script, **more)
 
 
-def pipeline(*steps: CommandStep) -> PipelineDefinition:
+def pipeline(*steps: Step) -> PipelineDefinition:
     return PipelineDefinition(name="finance/close", steps=steps or (step("only", "true"),))
 
 
-def executor(*steps: CommandStep, parameters: tuple[Parameter, ...] = ()) -> PipelineExecutor:
+def executor(*steps: Step, parameters: tuple[Parameter, ...] = ()) -> PipelineExecutor:
     definition = pipeline(*steps).model_copy(update={"parameters": parameters})
     return PipelineExecutor(Catalogue(finance__close=definition, draft=None))
 
@@ -63,7 +63,7 @@ def executor(*steps: CommandStep, parameters: tuple[Parameter, ...] = ()) -> Pip
 class Ran:
     """One execution in a run folder of its own, and what it left there."""
 
-    def __init__(self, folder: Path, *steps: CommandStep, timeout_seconds: int = 60, **identity: Any) -> None:
+    def __init__(self, folder: Path, *steps: Step, timeout_seconds: int = 60, **identity: Any) -> None:
         self.folder = folder / "iteration-7-sched"
         self.folder.mkdir()
         self.progress: list[str] = []
@@ -360,7 +360,7 @@ async def test_a_failed_step_fails_the_run_and_keeps_what_needs_it_from_running(
         (script("x", "printf '\\377' >&2; exit 1"), "Step 'x' ended with exit code 1: \N{REPLACEMENT CHARACTER}"),
     ],
 )
-async def test_a_failure_says_what_happened(tmp_path: Path, failing: CommandStep, message: str) -> None:
+async def test_a_failure_says_what_happened(tmp_path: Path, failing: Step, message: str) -> None:
     outcome = await Ran(tmp_path, failing).outcome()
     assert (outcome.state, outcome.reason, outcome.message) == (RunState.FAILED, "execution_failed", message)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from domain.errors import Conflict, Invalid, NotFound
-from domain.pipeline import CommandStep, PipelineDefinition
+from domain.pipeline import PipelineDefinition, Step
 from readmodel.audit import Audit
 from readmodel.database import Database
 from readmodel.pipelines import Pipelines
@@ -30,7 +30,7 @@ def name() -> str:
 
 
 def definition(name: str, *command: str, **changes: Any) -> PipelineDefinition:
-    step = CommandStep(id="close", command=command or ("true",), environment={"DAY": "ü"}, timeout_seconds=9)
+    step = Step(id="close", command=command or ("true",), environment={"DAY": "ü"}, timeout_seconds=9)
     return PipelineDefinition(name=name, steps=(step,)).model_copy(update=changes)
 
 
@@ -131,7 +131,7 @@ async def test_pages_go_by_name(pipelines: Pipelines, database: Database) -> Non
         (definition("x", "nul\x00"), "steps.0.command.0"),
         (definition("x", description="half \ud800"), "description"),
         (
-            definition("x", steps=(CommandStep(id="s", command=("t",), environment={"K\x00": "v"}),)),
+            definition("x", steps=(Step(id="s", command=("t",), environment={"K\x00": "v"}),)),
             "steps.0.environment.K\ufffd",
         ),
         (definition("Bad Name"), "name"),
