@@ -15,6 +15,7 @@ from temporalio.workflow import NondeterminismError
 from domain import messages
 from tests.replay import histories
 from tests.replay.scenarios import ALONE, TOGETHER
+from tests.sandbox import sandbox
 from worker import wiring
 
 FILES = histories.files()
@@ -22,7 +23,7 @@ FILES = histories.files()
 
 @pytest.fixture(scope="module")
 def replayer() -> Replayer:
-    return Replayer(workflows=wiring.WORKFLOWS, data_converter=pydantic_data_converter, workflow_runner=wiring.runner())
+    return Replayer(workflows=wiring.WORKFLOWS, data_converter=pydantic_data_converter, workflow_runner=sandbox())
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")

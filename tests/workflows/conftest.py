@@ -7,6 +7,7 @@ from temporalio.client import Client
 
 from executors.registry import Registry
 from readmodel.database import Database
+from tests.sandbox import sandbox
 from tests.workflows.harness import Harness
 from tests.workflows.probe import ProbeExecutor
 from worker import wiring
@@ -34,7 +35,8 @@ async def running(
     client: Client, database: Database, probe: ProbeExecutor, worker_settings: WorkerSettings
 ) -> AsyncIterator[None]:
     """A worker on the shared servers whose executor does as the test tells it."""
-    entities, slots = wiring.workers(client, database, Registry({probe.name: probe}, {}), worker_settings)
+    registry = Registry({probe.name: probe}, {})
+    entities, slots = wiring.workers(client, database, registry, worker_settings, runner=sandbox())
     async with entities, slots:
         yield
 

@@ -15,6 +15,7 @@ from temporalio.testing import WorkflowEnvironment
 from embedded.temporal_server import SEARCH_ATTRIBUTES
 from executors.registry import Registry
 from readmodel.database import Database
+from tests.sandbox import sandbox
 from tests.workflows.harness import Harness
 from tests.workflows.probe import ProbeExecutor
 from worker import wiring
@@ -28,7 +29,8 @@ async def skipping(database: Database, settings: WorkerSettings, workspace: str)
         test_server_existing_path=_server(), data_converter=pydantic_data_converter
     ) as environment:
         await _register_search_attributes(environment)
-        entities, slots = wiring.workers(environment.client, database, Registry({probe.name: probe}, {}), settings)
+        registry = Registry({probe.name: probe}, {})
+        entities, slots = wiring.workers(environment.client, database, registry, settings, runner=sandbox())
         async with entities, slots:
             yield Harness(environment.client, database, probe, workspace, environment=environment)
 
