@@ -21,6 +21,7 @@ from temporalio.service import RPCError
 
 from activities.lifeline import Lifeline
 from activities.retention import Retention
+from activities.surge import Surge
 from domain import ids, messages
 from domain.errors import Unavailable
 from domain.events import RunChanged
@@ -73,12 +74,14 @@ class ExecutionActivities:
     storage: Path
     worker: str
     retention: Retention
+    surge: Surge
     record_timeout_seconds: float = 5.0
 
     @activity.defn(name="almanac.execute_run")
     async def execute_run(self, order: ExecuteRun) -> Executed:
         async with Lifeline(self.client, order.launch.heartbeat_seconds) as lifeline:
-            return await lifeline.carry(self._run(order, lifeline))
+            with self.surge:
+                return await lifeline.carry(self._run(order, lifeline))
 
     async def _run(self, order: ExecuteRun, lifeline: Lifeline) -> Executed:
         try:
@@ -98,10 +101,14 @@ class ExecutionActivities:
         running = started.run
         execution = _execution(running, order.launch, prepared, self.storage)
         await _record_start(execution)
+        self.surge.begun()
         async with self._announced(started):
             outcome = await self._execute(running, execution, lifeline)
+        ended = _ended(running, outcome)
         await self._write_down(execution, outcome)
-        return _ended(running, outcome)
+        if not lifeline.stopping:
+            await self.surge.over()
+        return ended
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
         try:

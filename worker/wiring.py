@@ -16,6 +16,7 @@ from activities.mirror import MirrorActivities
 from activities.planning import PlanningActivities
 from activities.post import PostActivities
 from activities.retention import Retention
+from activities.surge import Surge
 from activities.watching import WatchingActivities
 from domain import messages
 from executors.pipeline import PipelineExecutor
@@ -73,6 +74,7 @@ def workers(
         storage=settings.storage,
         worker=settings.worker_name,
         retention=Retention(Queries(database), projector, settings.storage),
+        surge=Surge(settings.max_concurrent_runs),
         record_timeout_seconds=settings.record_timeout_seconds,
     )
     entities = Worker(
