@@ -1,6 +1,6 @@
 """Runs all benchmarks one after another and writes `docs/benchmarks.md` with its pictures.
 
-    PYTHONPATH=. python -m bench.all            about 35 minutes on two cores
+    PYTHONPATH=. python -m bench.all            about 45 minutes on two cores
     PYTHONPATH=. python -m bench.all --quick    small herds, about 15 minutes; prints the page and leaves docs/ alone
 
 Nothing else should run on the machine meanwhile: most figures are of two busy cores.
@@ -79,6 +79,12 @@ BENCHES = (
 )
 
 
+PICTURES = {
+    "benchmarks-herd.svg": "Start lateness of a herd, 99th percentile",
+    "benchmarks-peer.svg": "A herd and a kill -9 in its midst, beside APScheduler",
+}
+
+
 @dataclass(frozen=True)
 class Measured:
     bench: Bench
@@ -106,17 +112,16 @@ def page(measured: list[Measured]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Written by `PYTHONPATH=. python -m bench.all`, which takes "
-        f"{total / 60:.0f} minutes. Each part can be run alone; its file in `bench/` says what is measured and how.",
+        f"Written by `PYTHONPATH=. python -m bench.all`, which took {total / 60:.0f} minutes. Each part can be run",
+        "alone; its file in `bench/` says what is measured and how.",
         "",
         "| | |",
         "|---|---|",
         *(f"| {name} | {value} |" for name, value in machine.described().items()),
-        "",
-        "![Start lateness of a herd](benchmarks-herd.svg)",
-        "",
-        "![A herd and a kill, beside APScheduler](benchmarks-peer.svg)",
     ]
+    for name, picture in PICTURES.items():
+        if name in pictures(measured):
+            lines += ["", f"![{picture}]({name})"]
     for each in measured:
         lines += ["", f"## {each.bench.title}", "", each.bench.meaning, "", *table(each)]
     return "\n".join(lines) + "\n"
@@ -147,10 +152,8 @@ def pictures(measured: list[Measured]) -> dict[str, str]:
                 colour = 0 if who == "almanac" else 2
                 peer.append(Bar(f"{name}, lost", number(figures[f"{who}_lost"]), colour))
                 peer.append(Bar(f"{name}, started twice", number(figures[f"{who}_doubled"]), colour))
-    return {
-        "benchmarks-herd.svg": bars("Start lateness of a herd, 99th percentile", " s", herd),
-        "benchmarks-peer.svg": bars("A herd and a kill -9 in its midst", "", peer),
-    }
+    drawn = zip(PICTURES.items(), ((" s", herd), ("", peer)), strict=True)
+    return {name: bars(title, unit, rows) for (name, title), (unit, rows) in drawn if rows}
 
 
 def number(value: object) -> float:

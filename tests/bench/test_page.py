@@ -40,6 +40,12 @@ def test_the_herd_is_drawn_beside_its_anchor() -> None:
     assert {"Almanac, 7", "Temporal Schedules, 7", "2 s", "1 s"} <= set(labels)
 
 
+def test_the_page_shows_the_pictures_that_there_are() -> None:
+    page = everything.page([Measured(HERD, FIGURES, 60.0)])
+    assert "(benchmarks-herd.svg)" in page
+    assert "(benchmarks-peer.svg)" not in page
+
+
 @pytest.mark.parametrize("bench", BENCHES, ids=lambda bench: bench.title)
 def test_each_bench_is_there(bench: Bench) -> None:
     assert (everything.DOCS.parent / "bench" / f"{bench.module}.py").exists()
