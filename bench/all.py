@@ -88,6 +88,7 @@ PICTURES = {
 @dataclass(frozen=True)
 class Measured:
     bench: Bench
+    arguments: tuple[str, ...]
     figures: Figures | None
     """None when it failed."""
     seconds: float
@@ -95,16 +96,17 @@ class Measured:
 
 def run(bench: Bench, quick: bool) -> Measured:
     """In a process of its own; its last line is its figures."""
-    command = [sys.executable, "-m", f"bench.{bench.module}", *bench.arguments(quick)]
+    arguments = bench.arguments(quick)
+    command = [sys.executable, "-m", f"bench.{bench.module}", *arguments]
     console.print(f"[bold]{bench.title}[/bold]: {' '.join(command[1:])}")
     began = time.monotonic()
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LONGEST_SECONDS, check=True)
     except subprocess.SubprocessError as error:
         console.print(f"failed: {error}")
-        return Measured(bench, None, time.monotonic() - began)
+        return Measured(bench, arguments, None, time.monotonic() - began)
     console.print(done.stdout)
-    return Measured(bench, json.loads(done.stdout.splitlines()[-1]), time.monotonic() - began)
+    return Measured(bench, arguments, json.loads(done.stdout.splitlines()[-1]), time.monotonic() - began)
 
 
 def page(measured: list[Measured]) -> str:
@@ -128,7 +130,7 @@ def page(measured: list[Measured]) -> str:
 
 
 def table(measured: Measured) -> list[str]:
-    command = " ".join(("python -m", f"bench.{measured.bench.module}", *measured.bench.full))
+    command = " ".join(("python -m", f"bench.{measured.bench.module}", *measured.arguments))
     if measured.figures is None:
         return [f"`{command}` failed."]
     rows = [f"| `{name}` | {shown(value)} |" for name, value in measured.figures.items()]

@@ -25,23 +25,23 @@ def test_a_picture_of_nothing_is_a_picture() -> None:
 
 
 def test_the_page_has_each_figure_and_the_command_that_gives_it() -> None:
-    page = everything.page([Measured(HERD, FIGURES, 60.0)])
+    page = everything.page([Measured(HERD, HERD.full, FIGURES, 60.0)])
     assert "python -m bench.herd --n 7" in page
     assert "| `almanac_p99_s` | 2.0 |" in page
 
 
 def test_the_page_says_what_failed() -> None:
-    assert "`python -m bench.herd --n 7` failed." in everything.page([Measured(HERD, None, 1.0)])
+    assert "`python -m bench.herd --n 7` failed." in everything.page([Measured(HERD, HERD.full, None, 1.0)])
 
 
 def test_the_herd_is_drawn_beside_its_anchor() -> None:
-    picture = everything.pictures([Measured(HERD, FIGURES, 60.0)])["benchmarks-herd.svg"]
+    picture = everything.pictures([Measured(HERD, HERD.full, FIGURES, 60.0)])["benchmarks-herd.svg"]
     labels = [text.text for text in ElementTree.fromstring(picture).findall("{*}text")]
     assert {"Almanac, 7", "Temporal Schedules, 7", "2 s", "1 s"} <= set(labels)
 
 
 def test_the_page_shows_the_pictures_that_there_are() -> None:
-    page = everything.page([Measured(HERD, FIGURES, 60.0)])
+    page = everything.page([Measured(HERD, HERD.full, FIGURES, 60.0)])
     assert "(benchmarks-herd.svg)" in page
     assert "(benchmarks-peer.svg)" not in page
 
