@@ -21,7 +21,7 @@ from rich.table import Table
 from temporalio.client import WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy
 
-from bench.herd import many
+from bench.fleet import many
 from bench.servers import Servers, servers
 from domain import ids, messages
 from domain.messages import CreateSchedule, ScheduleInput

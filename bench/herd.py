@@ -11,13 +11,12 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -27,19 +26,13 @@ from temporalio.client import (
     ScheduleCalendarSpec,
     ScheduleRange,
     ScheduleSpec,
-    WithStartWorkflowOperation,
 )
-from temporalio.common import WorkflowIDConflictPolicy
 
-from bench import native_worker
+from bench import fleet, native_worker
 from bench.servers import CHASM, Servers, servers
-from domain import ids, messages
+from domain import ids
 from domain.errors import NotFound
-from domain.messages import CreateSchedule, ScheduleInput
-from domain.pipeline import PipelineDefinition, Step
 from domain.run import Run
-from domain.schedule import ScheduleDefinition
-from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
 from readmodel.workspaces import Workspaces
 
@@ -90,7 +83,7 @@ async def native(name: str, parts: Servers, n: int) -> Lateness:
                 f"native-{number}", Schedule(action=action, spec=ScheduleSpec(calendars=[calendar]))
             )
 
-        await many(create, n)
+        await fleet.many(create, n)
         found = await all_of(lambda: [path.read_text() for path in stamps.iterdir()], n, due)
     return Lateness(name, [float(text) - due.timestamp() for text in found])
 
@@ -100,7 +93,7 @@ async def herd(parts: Servers, n: int) -> tuple[Lateness, float, float]:
     async with parts.worker("-m", "worker", almanac_max_concurrent_runs=str(n)):
         due = next_minute(n)
         console.print(f"Almanac: {n} due at {due:%H:%M:%S}")
-        await many(lambda number: create_schedule(parts, number, due), n)
+        await fleet.many(lambda number: create_schedule(parts, number, due), n)
         found = await all_of(lambda: first_lines(parts.storage), n, due)
         await all_ended(parts, n, due)
         tasks, events = await cost(parts, n, due)
@@ -108,33 +101,12 @@ async def herd(parts: Servers, n: int) -> tuple[Lateness, float, float]:
 
 
 async def create_schedule(parts: Servers, number: int, due: datetime) -> None:
-    """A schedule and a pipeline of its own, so that no two share a lane."""
-    name = f"herd/p{number}"
-    pipelines = Pipelines(parts.database)
-    step = Step(id="stamp", command=("date", "+%s.%N"))
-    await pipelines.save(WORKSPACE, PipelineDefinition(name=name, steps=(step,)), "bench")
-    await pipelines.release(WORKSPACE, name, "bench")
-    definition = ScheduleDefinition(
-        name=f"herd/{number}",
-        cron=f"{due.minute} {due.hour} * * *",
-        timezone="UTC",
-        payload={"pipeline": name, "version": "current"},
-    )
-    await parts.client.execute_update_with_start_workflow(
-        messages.CREATE_UPDATE,
-        CreateSchedule(definition=definition, target=f"pipeline:{name}", by="bench"),
-        start_workflow_operation=WithStartWorkflowOperation(
-            messages.SCHEDULE_WORKFLOW,
-            ScheduleInput(workspace=WORKSPACE, schedule_id=f"s{number}"),
-            id=ids.schedule_workflow_id(WORKSPACE, f"s{number}"),
-            task_queue=messages.TASK_QUEUE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        ),
-    )
+    await fleet.release_pipeline(parts, WORKSPACE, number, ("date", "+%s.%N"))
+    await fleet.create_schedule(parts, WORKSPACE, number, f"{due.minute} {due.hour} * * *")
 
 
 def first_lines(storage: Path) -> list[str]:
-    logs = storage.glob(f"{WORKSPACE}/herd/*/runs/iteration-1-sched/steps/stamp/stdout.log")
+    logs = storage.glob(f"{WORKSPACE}/herd/*/runs/iteration-1-sched/steps/only/stdout.log")
     return [text for text in (log.read_text() for log in logs) if text.endswith("\n")]
 
 
@@ -145,9 +117,9 @@ async def cost(parts: Servers, n: int, due: datetime) -> tuple[float, float]:
     tasks = events = 0
     for number in measured:
         for workflow_id in (
-            ids.schedule_workflow_id(WORKSPACE, f"s{number}"),
-            ids.lane_workflow_id(WORKSPACE, f"pipeline:herd/p{number}"),
-            ids.run_workflow_id(WORKSPACE, ids.occurrence_run_id(f"s{number}", due)),
+            ids.schedule_workflow_id(WORKSPACE, fleet.schedule_id(number)),
+            ids.lane_workflow_id(WORKSPACE, fleet.target(WORKSPACE, number)),
+            ids.run_workflow_id(WORKSPACE, ids.occurrence_run_id(fleet.schedule_id(number), due)),
         ):
             names = await events_since(parts, workflow_id, due)
             tasks += names.count("workflow_task_completed_event_attributes")
@@ -174,23 +146,13 @@ async def all_ended(parts: Servers, n: int, due: datetime) -> None:
 async def runs_of(parts: Servers, n: int, due: datetime) -> AsyncIterator[Run]:
     for number in range(n):
         with suppress(NotFound):
-            yield await Queries(parts.database).run(WORKSPACE, ids.occurrence_run_id(f"s{number}", due))
+            yield await Queries(parts.database).run(WORKSPACE, ids.occurrence_run_id(fleet.schedule_id(number), due))
 
 
 def next_minute(n: int) -> datetime:
     """Far enough ahead for `n` schedules to be created."""
     ready = datetime.now(UTC) + timedelta(seconds=10 + n / 15)
     return (ready + timedelta(minutes=1)).replace(second=0, microsecond=0)
-
-
-async def many(create: Callable[[int], Coroutine[Any, Any, None]], n: int) -> None:
-    gate = asyncio.Semaphore(20)
-
-    async def one(number: int) -> None:
-        async with gate:
-            await create(number)
-
-    await asyncio.gather(*(one(number) for number in range(n)))
 
 
 async def all_of(look: Callable[[], list[str]], n: int, due: datetime) -> list[str]:

@@ -37,17 +37,21 @@ class Servers:
     def storage(self) -> Path:
         return self.folder / "storage"
 
-    @asynccontextmanager
-    async def worker(self, *command: str, **settings: str) -> AsyncIterator[Child]:
-        """A Python process with a worker's settings, such as `worker("-m", "worker", max_concurrent_runs="300")`."""
+    def child(self, *command: str, **settings: str) -> Child:
+        """A Python process, not yet started, with a worker's settings: `child("-m", "worker", almanac_…="300")`."""
+        code = [str(Path(__file__).parents[1]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
         environment = os.environ | {
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": os.pathsep.join(code),
             "ALMANAC_DATABASE_URL": self.postgres.url,
             "ALMANAC_TEMPORAL_ADDRESS": self.temporal.address,
             "ALMANAC_STORAGE": str(self.storage),
             **{name.upper(): value for name, value in settings.items()},
         }
-        child = Child([sys.executable, *command], log=self.folder / "worker.log", cwd=self.folder, env=environment)
+        return Child([sys.executable, *command], log=self.folder / "worker.log", cwd=self.folder, env=environment)
+
+    @asynccontextmanager
+    async def worker(self, *command: str, **settings: str) -> AsyncIterator[Child]:
+        child = self.child(*command, **settings)
         await child.start()
         try:
             yield child

@@ -4,11 +4,13 @@ refusals that its errors mean."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import asyncpg
-from sqlalchemy import exc, text
+from sqlalchemy import event, exc, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from domain.errors import AlmanacError, Invalid, Unavailable
@@ -16,6 +18,9 @@ from domain.errors import AlmanacError, Invalid, Unavailable
 CONNECT_SECONDS = 3.0
 COMMAND_SECONDS = 10.0
 """The longest that one transaction may take, the wait for a connection included."""
+
+IDLE_SECONDS = 5.0
+"""A connection that nobody has used for so long is tried out before it is used."""
 
 _TRY_LATER = ("08", "28", "3D", "40", "53", "55", "57", "58", "XX", "25006")
 """Classes of SQLSTATE that say nothing against the statement: the connection, the login, a lost race between
@@ -63,13 +68,11 @@ class Database:
 
 
 def open_engine(url: str, *, command_seconds: float = COMMAND_SECONDS) -> AsyncEngine:
-    return create_async_engine(
+    engine = create_async_engine(
         url,
         pool_size=8,
         max_overflow=8,
         pool_timeout=COMMAND_SECONDS,
-        # Notices a restarted server before a statement does, so that idle connections cost no refusal.
-        pool_pre_ping=True,
         connect_args={
             "timeout": CONNECT_SECONDS,
             "command_timeout": command_seconds,
@@ -82,6 +85,30 @@ def open_engine(url: str, *, command_seconds: float = COMMAND_SECONDS) -> AsyncE
             },
         },
     )
+    _try_out_idle(engine)
+    return engine
+
+
+def _try_out_idle(engine: AsyncEngine) -> None:
+    """Notices a restarted server before a statement does, so that idle connections cost no refusal. A connection that
+    was in use a moment ago only has to be open still: trying it out costs as much as a small transaction."""
+    pool, dialect = engine.sync_engine.pool, engine.dialect
+
+    @event.listens_for(pool, "checkin")
+    def returned(_connection: Any, record: Any) -> None:
+        record.info["returned_at"] = time.monotonic()
+
+    @event.listens_for(pool, "checkout")
+    def taken(connection: Any, record: Any, _proxy: Any) -> None:
+        if connection.driver_connection.is_closed():
+            raise exc.InvalidatePoolError
+        now = time.monotonic()
+        if now - record.info.get("returned_at", now) < IDLE_SECONDS:
+            return
+        try:
+            dialect.do_ping(connection)
+        except dialect.loaded_dbapi.Error as error:
+            raise exc.InvalidatePoolError from error
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 
+import uvloop
 from pydantic import ValidationError
 from temporalio.client import Client
 
@@ -56,8 +57,6 @@ async def _connected(settings: WorkerSettings, stop: asyncio.Event) -> Client | 
 
 
 def main() -> int:
-    # Each workflow instance loads its module anew; without cached bytecode each would compile it first.
-    sys.dont_write_bytecode = False
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
         settings = WorkerSettings()
@@ -66,7 +65,7 @@ def main() -> int:
             print(f"ALMANAC_{'_'.join(str(p) for p in problem['loc']).upper()}: {problem['msg']}", file=sys.stderr)
         return 2
     try:
-        asyncio.run(serve(settings))
+        uvloop.run(serve(settings))
     except KeyUnusable as error:
         print(f"almanac worker: {error}", file=sys.stderr)
         return 2

@@ -27,5 +27,5 @@ class WorkerSettings(BaseSettings):
     """How long the RUNNING record may take; later it counts as unwritable and nothing is launched."""
     drain_seconds: int = Field(default=20, ge=0)
     """How long executions may go on when the worker is told to stop."""
-    max_cached_workflows: int = Field(default=20_000, ge=100)
-    """More than there are schedules: what is not cached is replayed each time it wakes."""
+    max_cached_workflows: int = Field(default=8000, ge=100)
+    """Each takes some 100 KB of memory; what is not cached is replayed when it wakes."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import PollerBehaviorAutoscaling, Worker, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import SandboxImportNotificationPolicy
@@ -32,6 +31,7 @@ from readmodel.pipelines import Pipelines
 from readmodel.projection import Projector
 from readmodel.queries import Queries
 from readmodel.workspaces import Workspaces
+from worker.converter import DATA_CONVERTER
 from worker.settings import WorkerSettings
 from workflows.lane import LaneWorkflow
 from workflows.run import RunWorkflow
@@ -51,7 +51,7 @@ def runner() -> WorkflowRunner:
 
 async def connect(settings: WorkerSettings) -> Client:
     return await Client.connect(
-        settings.temporal_address, namespace=settings.temporal_namespace, data_converter=pydantic_data_converter
+        settings.temporal_address, namespace=settings.temporal_namespace, data_converter=DATA_CONVERTER
     )
 
 
