@@ -1,7 +1,7 @@
 """Runs all benchmarks one after another and writes `docs/benchmarks.md` with its pictures.
 
-    PYTHONPATH=. python -m bench.all            about 45 minutes on two cores
-    PYTHONPATH=. python -m bench.all --quick    small herds, about 15 minutes; prints the page and leaves docs/ alone
+    .venv/bin/python -m bench.all            about 45 minutes on two cores
+    .venv/bin/python -m bench.all --quick    small herds, about 15 minutes; prints the page and leaves docs/ alone
 
 Nothing else should run on the machine meanwhile: most figures are of two busy cores.
 """
@@ -114,7 +114,7 @@ def page(measured: list[Measured]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        f"Written by `PYTHONPATH=. python -m bench.all`, which took {total / 60:.0f} minutes. Each part can be run",
+        f"Written by `.venv/bin/python -m bench.all`, which took {total / 60:.0f} minutes. Each part can be run",
         "alone; its file in `bench/` says what is measured and how.",
         "",
         "| | |",

@@ -5,7 +5,7 @@ rounds, in one directory by 1 and by 8 processes at once, on the disk of `--on` 
 counts. The ratios are of both as they are, without waiting for the disk. A worker does wait, once an allocation, so
 that no power cut gives a number twice: what that costs beside a `mkdir` that is waited for is printed above.
 
-    PYTHONPATH=. python bench/folders.py
+    .venv/bin/python bench/folders.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ All run in this one process, on the same pattern, zone, start and number of occu
 best time of each counts. croniter and cronsim give one aware `datetime` an occurrence, croniter-rs a naive one, for it
 drops the zone; ours gives the whole occurrence: aware instant, the local times it stands for, and what the rule did.
 
-    PYTHONPATH=. python bench/occurrences.py
+    .venv/bin/python bench/occurrences.py
 """
 
 from __future__ import annotations
