@@ -29,6 +29,13 @@ hypothesis.settings.register_profile("explore", **_UNTIMED)
 hypothesis.settings.load_profile("repeatable")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: what takes minutes must not be begun last, when the other process has nothing left to
+    do."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 async def postgres(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[PostgresServer]:
     server = PostgresServer(tmp_path_factory.mktemp("postgres"))
