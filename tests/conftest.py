@@ -30,8 +30,7 @@ hypothesis.settings.load_profile("repeatable")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first: what takes minutes must not be begun last, when the other process has nothing left to
-    do."""
+    """Files with slow tests first: what takes minutes must not be begun last, when the other process is done."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
