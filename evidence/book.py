@@ -18,27 +18,31 @@ import os
 import re
 from typing import Literal, NamedTuple, Self
 
+from domain.pipeline import RESERVED_GROUPS
 from evidence import durable
 
 Family = Literal["manual", "sched", "hook"]
 FAMILIES: tuple[Family, ...] = ("manual", "sched", "hook")
 
-NAME = re.compile(r"iteration-(?P<number>0|[1-9][0-9]{0,17})(-(?P<family>sched|hook))?")
+NAME = re.compile(
+    r"iteration-(?P<number>0|[1-9][0-9]{0,17})(-(?P<family>sched|hook))?(/(?P<group>[a-z0-9][a-z0-9_-]{0,62}))?"
+)
 
 NOTED_EVERY = 16
 """So many numbers apart the latest is noted: a note costs more than a few looks."""
 
 
 class RunFolder(NamedTuple):
-    """The name of a run folder, taken apart. Number 0 is the manual slot and belongs to no other family. Numbers are
-    for people: they say neither when a run was nor which is the latest."""
+    """The name of a run folder, or of a group's folder in it, taken apart. Number 0 is the manual slot and belongs to
+    no other family. Numbers are for people: they say neither when a run was nor which is the latest."""
 
     number: int
     family: Family
+    group: str | None = None
 
     def __str__(self) -> str:
         suffix = "" if self.family == "manual" else f"-{self.family}"
-        return f"iteration-{self.number}{suffix}"
+        return f"iteration-{self.number}{suffix}" + (f"/{self.group}" if self.group else "")
 
     @classmethod
     def parse(cls, name: str) -> Self | None:
@@ -46,14 +50,16 @@ class RunFolder(NamedTuple):
         found = NAME.fullmatch(name)
         if found is None:
             return None
-        number = int(found["number"])
+        number, group = int(found["number"]), found["group"]
+        if group in RESERVED_GROUPS:
+            return None
         match found["family"]:
             case None:
-                return cls(number, "manual")
+                return cls(number, "manual", group)
             case "sched" if number > 0:
-                return cls(number, "sched")
+                return cls(number, "sched", group)
             case "hook" if number > 0:
-                return cls(number, "hook")
+                return cls(number, "hook", group)
             case _:
                 return None
 

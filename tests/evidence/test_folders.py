@@ -47,6 +47,8 @@ def owner(storage: Path, name: str) -> str:
         ("iteration-12", RunFolder(12, "manual")),
         ("iteration-7-sched", RunFolder(7, "sched")),
         ("iteration-7-hook", RunFolder(7, "hook")),
+        ("iteration-421-sched/linkedin", RunFolder(421, "sched", "linkedin")),
+        ("iteration-0/mail_2", RunFolder(0, "manual", "mail_2")),
     ],
 )
 def test_a_name_is_taken_apart_and_put_together(name: str, folder: RunFolder) -> None:
@@ -58,6 +60,7 @@ def test_a_name_is_taken_apart_and_put_together(name: str, folder: RunFolder) ->
     "name",
     [
         *("iteration-0-sched", "iteration-0-hook", "iteration-07", "iteration--1", "iteration-1-other", "iteration-"),
+        *("iteration-1-sched/", "iteration-1-sched/work", "iteration-1/steps", "iteration-1/..", "iteration-1/A"),
         *(
             "iteration-1-sched ",
             "iteration-1-sched\n",
