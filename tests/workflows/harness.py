@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from google.protobuf.empty_pb2 import Empty
+from temporalio.api.testservice.v1 import SleepRequest
 from temporalio.client import Client, WorkflowHandle
-from temporalio.testing import WorkflowEnvironment
 
 from domain import ids, messages, planning, schedule_acts, schedule_due
 from domain.messages import (
@@ -40,7 +41,8 @@ class Harness:
     database: Database
     probe: ProbeExecutor
     workspace: str
-    environment: WorkflowEnvironment | None = None
+    skips: bool = False
+    """Whether its server's clock skips."""
     created: list[str] = field(default_factory=list)
     history_limit: int = messages.HISTORY_LIMIT
     """Of the schedules it creates."""
@@ -126,16 +128,19 @@ class Harness:
         await self.handle(schedule_id).signal(messages.RUN_NOW_SIGNAL, RunNow(key=key, by=by))
 
     async def let_pass(self, time: timedelta) -> None:
-        """Only where the server's clock skips. In steps, for each is one call, and a server that is busy with one for
-        long answers nothing else, which its client takes for a lost connection."""
-        assert self.environment is not None
+        """Only where the server's clock skips. In steps, for each is one call, and a call may not take for ever."""
+        assert self.skips
         while time > timedelta(0):
-            await self.environment.sleep(min(time, LONGEST_STEP))
+            step = SleepRequest()
+            step.duration.FromTimedelta(min(time, LONGEST_STEP))
+            await self.client.test_service.unlock_time_skipping_with_sleep(step)
             time -= LONGEST_STEP
 
     async def now(self) -> datetime:
-        assert self.environment is not None
-        return await self.environment.get_current_time()
+        """By the server's clock, where it skips."""
+        assert self.skips
+        answer = await self.client.test_service.get_current_time(Empty())
+        return answer.time.ToDatetime().replace(tzinfo=UTC)
 
     async def view(self, schedule_id: str) -> ScheduleView:
         view: ScheduleView = await self.handle(schedule_id).query("schedule", result_type=ScheduleView)
