@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from dataclasses import asdict, dataclass
 
@@ -13,6 +14,9 @@ from embedded.folder import Ports
 PREFERRED = Ports(temporal=7233, ui=8233, api=8400)
 
 _NEIGHBOURS = 100
+
+_QUIET = range(10_000, 30_000)
+_chance = random.SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +50,12 @@ def choose(asked: Asked, saved: Ports | None) -> tuple[Ports, list[str]]:
 
 
 def free_port() -> int:
-    """A port nobody listens on at this moment, from the system's own range."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """A port nobody listens on at this moment. It is none of those that systems give to outgoing connections, which
+    could have taken it before whoever asked for it listens there."""
+    while True:
+        port = _chance.choice(_QUIET)
+        if _problem(port) is None:
+            return port
 
 
 def _insist(name: str, port: int, *, taken: dict[str, int]) -> None:
