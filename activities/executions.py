@@ -19,35 +19,27 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.account import Account, folder_of, identity_of
 from activities.lifeline import Lifeline
 from activities.retention import Retention
-from domain import ids, messages
+from domain import frozen, ids, messages
 from domain.authority import SYSTEM, Identity, Permission
 from domain.errors import NotFound, Unavailable
 from domain.events import RunChanged
-from domain.identity import RunIdentity
 from domain.lane import Launch
-from domain.lost_run import Ending
 from domain.parameters import Reference
 from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
-from evidence import documents, endings, folders
+from evidence import folders
 from evidence.book import SLOT
-from executors.protocol import EvidenceRun, Execution, Outcome, Prepared, Refused
+from executors.protocol import DetachedExecutor, EvidenceRun, Execution, Outcome, Prepared, Refused, SlotExecutor
 from executors.registry import Registry
 from readmodel.claims import Claims, ClaimUnconfirmed
 from readmodel.tables import ExecutionStatus
 from readmodel.workspaces import Workspaces
 
-FOLDER_OWNER = "folder_owner"
-"""What a run's frozen part says of where its folder is."""
-
 ANNOUNCED_AFTER_SECONDS = 2.0
 AGAIN_SECONDS = 1.0
-
-
-RUN_KINDS = {Origin.HOOK: "hook", Origin.MANUAL: "manual"}
-"""Whatever else a run comes from, it is a schedule's."""
 
 
 class ExecuteRun(Value):
@@ -60,6 +52,9 @@ class Executed(Value):
     can't tell whether another has."""
 
     change: Advanced | None
+    detached: Advanced | None = None
+    """Instead of an end: the run is claimed and recorded as running, and what it runs is yet to be launched, by
+    somebody who needs no slot."""
 
 
 class _Stopped(Exception):
@@ -99,12 +94,15 @@ class ExecutionActivities:
             return _ended(order.run, stopped) if stopped.state is RunState.CANCELLED else Executed(change=None)
         if started is None:
             return Executed(change=None)
-        running = started.run
+        account, running = Account(self.claims, self.storage), started.run
+        await account.begin(running)
+        executor = self.executors.for_run(running.executor)
+        if not isinstance(executor, SlotExecutor):
+            return Executed(change=None, detached=started)
         execution = _execution(running, order.launch, prepared, self.storage)
-        await _record_start(execution)
         async with self._announced(started):
-            outcome = await self._execute(running, execution, lifeline)
-        await self._write_down(execution, outcome)
+            outcome = await self._execute(executor, execution, lifeline)
+        await account.close(running, outcome)
         return _ended(running, outcome)
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
@@ -158,6 +156,9 @@ class ExecutionActivities:
                 "start_refused", f"The manual run {owner} still goes on in {SLOT}. Wait for its end, or cancel it."
             )
 
+    def _is_detached(self, run: Run) -> bool:
+        return isinstance(self.executors.for_run(run.executor), DetachedExecutor)
+
     async def _claim(self, run: Run, prepared: Prepared, folder: str | None) -> Advanced | None:
         """The one conditional write, None when somebody else had won it. Its transaction carries the RUNNING record
         too: a claim that can't be committed in time launches nothing."""
@@ -176,7 +177,12 @@ class ExecutionActivities:
             },
             execution_id=execution_id,
             run_folder=folder,
-            prepared={**prepared.snapshot, FOLDER_OWNER: prepared.folder_owner},
+            prepared=frozen.frozen(
+                prepared.snapshot,
+                prepared.folder_owner,
+                detached=self._is_detached(run),
+                outlives_worker=prepared.outlives_worker,
+            ),
         )
         started = advance(claimed.run, RunState.RUNNING, now, kind="started")
         try:
@@ -238,8 +244,7 @@ class ExecutionActivities:
         schedule = self.client.get_workflow_handle(ids.schedule_workflow_id(run.workspace, run.schedule_id))
         await schedule.signal(messages.RUN_REPORT_SIGNAL, messages.RunReport(changes=(started,)))
 
-    async def _execute(self, run: Run, execution: Execution, lifeline: Lifeline) -> Outcome:
-        executor = self.executors.for_run(run.executor)
+    async def _execute(self, executor: SlotExecutor, execution: Execution, lifeline: Lifeline) -> Outcome:
         work = asyncio.create_task(executor.execute(execution, lifeline.progress))
         await lifeline.watch(work)
         try:
@@ -249,44 +254,6 @@ class ExecutionActivities:
         except Exception as error:
             activity.logger.exception("scheduler.execution_failed_unexpectedly")
             return Outcome(state=RunState.UNKNOWN, reason="start_failed", message=f"Its executor failed: {error}")
-
-    async def _write_down(self, execution: Execution, outcome: Outcome) -> None:
-        """In two places, each of which may be out of order without changing how the run ended."""
-        at = datetime.now(UTC)
-        ending = Ending(state=outcome.state, reason=outcome.reason, message=outcome.message)
-        try:
-            folder = await asyncio.to_thread(self._folder_now, execution)
-            await asyncio.to_thread(endings.write, folder, execution.identity, ending, at)
-        except (OSError, documents.IdentityContradicted):
-            activity.logger.exception("evidence.metadata_unwritten")
-        try:
-            await self.claims.finish(
-                execution.identity.execution_id,
-                outcome=outcome.state,
-                at=at,
-                reason=outcome.reason,
-                message=outcome.message,
-            )
-        except Unavailable as error:
-            activity.logger.warning("scheduler.end_unrecorded %s", error.message)
-
-    def _folder_now(self, execution: Execution) -> Path:
-        """A manual run that was taken for lost may have left the slot while its worker was halted."""
-        identity = execution.identity
-        where = (self.storage, identity.workspace, execution.prepared.folder_owner)
-        name = folders.place_of(*where, identity.run_id) if identity.run_folder == SLOT else None
-        return execution.folder if name is None else folders.run_folder_path(*where, name)
-
-
-async def _record_start(execution: Execution) -> None:
-    """The folder's own account of its run. That it can't be written ends no run: the record in the database tells
-    the same."""
-    try:
-        await asyncio.to_thread(
-            documents.record_metadata, execution.folder, execution.identity, datetime.now(UTC), started=True
-        )
-    except (OSError, documents.IdentityContradicted):
-        activity.logger.exception("evidence.metadata_unwritten")
 
 
 def _stopped() -> Outcome:
@@ -301,27 +268,10 @@ def _stopped() -> Outcome:
 
 
 def _execution(run: Run, launch: Launch, prepared: Prepared, storage: Path) -> Execution:
-    assert run.execution_id is not None
-    owned = (storage, run.workspace, prepared.folder_owner)
-    if run.run_folder is None:
-        folder = folders.review_folder_path(*owned, run.run_id)
-    else:
-        folder = folders.run_folder_path(*owned, run.run_folder)
-    identity = RunIdentity(
-        run_kind=RUN_KINDS.get(run.origin, "schedule"),
-        run_id=run.run_id,
-        workspace=run.workspace,
-        schedule_id=run.schedule_id,
-        scheduled_for=run.scheduled_for,
-        trigger_source=run.origin,
-        execution_id=run.execution_id,
-        run_folder=run.run_folder or f"{folder.parent.name}/{folder.name}",
-        plan_revision=run.schedule_revision,
-    )
     return Execution(
-        identity=identity,
+        identity=identity_of(run),
         prepared=prepared,
-        folder=folder,
+        folder=folder_of(storage, run),
         reviews=_reviewed(storage, run.workspace, prepared.evidence) if prepared.evidence else None,
         reference_time=run.reference_time,
         timeout_seconds=launch.execution_timeout_seconds,

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.executions import FOLDER_OWNER
 from activities.watching import beating
-from domain import ids
+from domain import frozen, ids
 from domain.errors import Unavailable
 from domain.lost_run import Ending, Evidence
 from domain.run import TRANSITIONS, Run, RunState, advance
@@ -84,8 +83,8 @@ class InquiryActivities:
         return (await asyncio.to_thread(self._read_folder, run)).ending
 
     def _read_folder(self, run: Run) -> endings.Told:
-        owner = (run.prepared or {}).get(FOLDER_OWNER)
-        if run.execution_id is None or not isinstance(owner, str):
+        owner = frozen.folder_owner(run)
+        if run.execution_id is None or owner is None:
             return endings.Told()
         if run.run_folder is None:
             return endings.read(

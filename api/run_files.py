@@ -16,7 +16,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
 from api.parts import Parts, PartsOf, RunId, WorkspaceName
-from domain import cost
+from domain import cost, frozen
 from domain.cost import Cost
 from domain.errors import NotFound, OutOfRange, Unavailable
 from domain.run import Run
@@ -145,16 +145,16 @@ async def folder_of(parts: Parts, workspace: str, run: Run) -> Path:
     """The run's folder, by who owns it and never by how folders are called. Raises NotFound."""
     if run.files_expired_at is not None:
         raise _expired(run.files_expired_at)
-    pipeline = pipeline_of(run)
-    if run.execution_id is None or pipeline is None:
+    owner = frozen.folder_owner(run)
+    if run.execution_id is None or owner is None:
         raise NotFound("run.no_folder", "Nothing of this run was started, so it has no folder.")
     storage = storage_of(parts)
     if run.run_folder is None:
-        return _existing(folders.review_folder_path(storage, workspace, pipeline, run.run_id))
-    name = await asyncio.to_thread(folders.place_of, storage, workspace, pipeline, run.run_id)
+        return _existing(folders.review_folder_path(storage, workspace, owner, run.run_id))
+    name = await asyncio.to_thread(folders.place_of, storage, workspace, owner, run.run_id)
     if name is None:
         raise NotFound("run.folder_missing", f"The run's folder {run.run_folder} is not in the storage any more.")
-    return folders.run_folder_path(storage, workspace, pipeline, name)
+    return folders.run_folder_path(storage, workspace, owner, name)
 
 
 def _existing(folder: Path) -> Path:
@@ -172,12 +172,6 @@ def storage_of(parts: Parts) -> Path:
             hint="Set ALMANAC_STORAGE to the folder that the workers use.",
         )
     return parts.settings.storage
-
-
-def pipeline_of(run: Run) -> str | None:
-    """Whose folder the run's is in: the pipeline that it froze."""
-    named = (run.prepared or {}).get("pipeline")
-    return named if isinstance(named, str) else None
 
 
 def _expired(at: datetime) -> NotFound:

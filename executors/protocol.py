@@ -1,7 +1,8 @@
 """What an executor has to offer. The scheduler passes payloads through and never reads them.
 
 An executor's life with one run: `validate` when a schedule is saved, `prepare` when the run is admitted (it
-freezes what will run), `execute` once the run is claimed and its RUNNING record is committed.
+freezes what will run), and once the run is claimed and its RUNNING record is committed either `execute`, in a worker's
+slot, or `launch` and `observe`, for what goes on elsewhere without one.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ class Prepared(Value):
     """What `execute` needs, opaque to everybody else."""
     evidence: EvidenceRun | None = None
     """Set by a review: it produces nothing, so it gets no run folder."""
+    outlives_worker: bool = False
+    """Whether something that it starts may go on when its worker is lost. Nothing but the truth or a person then ends
+    the doubt about its lane."""
 
 
 class Execution(Value):
@@ -69,6 +73,16 @@ class Execution(Value):
     """The run's frozen reference time, which a Run now has where it has no occurrence."""
 
 
+class Detached(Value):
+    """An execution that goes on outside of any worker slot. All of it is in the run's row, so that whoever comes after
+    a lost worker knows as much as that one did."""
+
+    identity: RunIdentity
+    snapshot: dict[str, JsonValue]
+    """What `prepare` froze."""
+    timeout_seconds: int
+
+
 class Outcome(Value):
     """How an execution ended: succeeded, failed, cancelled or aborted, with the reason that belongs to it."""
 
@@ -76,9 +90,13 @@ class Outcome(Value):
     reason: str | None = None
     message: str | None = None
     steps_run: int = 0
+    result: JsonValue = None
+    """What it returned, where that is small enough to be kept with the run's documents."""
 
 
 class Executor(Protocol):
+    """What every executor has; beside it, it is a SlotExecutor or a DetachedExecutor."""
+
     name: str
 
     async def validate(self, workspace: str, payload: Payload) -> str:
@@ -89,9 +107,28 @@ class Executor(Protocol):
         """Freezes what a run of this payload executes; what depends on the time is computed on `reference`. Raises
         Refused."""
 
+
+@runtime_checkable
+class SlotExecutor(Executor, Protocol):
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
         """Runs to the end and says how it ended; `progress` takes a line for people and is cheap. When the
         surrounding task is cancelled it stops its processes, waits for their end and re-raises."""
+
+
+@runtime_checkable
+class DetachedExecutor(Executor, Protocol):
+    """All three may be called again for the same execution, by any worker and after any crash."""
+
+    async def launch(self, execution: Detached) -> None:
+        """Has it begin. An execution of this id that was launched before is not begun a second time. Whatever it
+        raises, it is asked again for a while; then nobody can say whether it began."""
+
+    async def observe(self, execution: Detached) -> Outcome:
+        """How it ended, once it has. `unknown` / `execution_missing` when there is no such execution (any more). Must
+        bear being cancelled, which says nothing about the execution."""
+
+    async def cancel(self, execution: Detached) -> None:
+        """Asks it to end; `observe` tells whether and how it did. One that has ended already is no error."""
 
 
 @runtime_checkable

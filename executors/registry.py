@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
 from domain.errors import Invalid
-from executors.protocol import Executor, Refused
+from executors.protocol import DetachedExecutor, Executor, Refused, SlotExecutor
 
 GROUP = "almanac.executors"
 
@@ -72,7 +72,9 @@ def _load(offer: EntryPoint) -> Executor | str:
         executor: Executor = offer.load()()
     except Exception as error:
         return f"{offer.value} failed with {type(error).__name__}: {error}"
-    missing = [name for name in ("name", "validate", "prepare", "execute") if not hasattr(executor, name)]
+    missing = [name for name in ("name", "validate", "prepare") if not hasattr(executor, name)]
     if missing:
         return f"{offer.value} has no {', '.join(missing)}"
+    if not isinstance(executor, SlotExecutor | DetachedExecutor):
+        return f"{offer.value} has no execute, and no launch, observe and cancel in its place"
     return executor

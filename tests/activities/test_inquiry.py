@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import delete
 from temporalio.testing import ActivityEnvironment
 
-from activities.executions import FOLDER_OWNER
 from activities.inquiry import Inquiry, InquiryActivities, WatchExecution
 from domain import ids
 from domain.events import RunChanged
+from domain.frozen import FOLDER_OWNER
 from domain.identity import RunIdentity
 from domain.lost_run import Ending, Evidence, conclude
 from domain.run import Origin, Run, RunState, advance, hand_over, note
