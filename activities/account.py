@@ -44,7 +44,7 @@ class Account:
             activity.logger.exception("evidence.metadata_unwritten")
 
     async def close(self, run: Run, outcome: Outcome) -> None:
-        """Repeating it changes nothing."""
+        """Once it has ended; what is written down of an end is never another one later."""
         at = datetime.now(UTC)
         try:
             await asyncio.to_thread(self._write, run, outcome, at)
@@ -59,6 +59,10 @@ class Account:
 
     def _write(self, run: Run, outcome: Outcome, at: datetime) -> None:
         folder, identity = self._folder_now(run), identity_of(run)
+        if outcome.result is not None:
+            documents.write(
+                folder, identity, "result", {"result": outcome.result}, completed_at=at, status=outcome.state
+            )
         ending = Ending(state=outcome.state, reason=outcome.reason, message=outcome.message)
         endings.write(folder, identity, ending, at)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from temporalio import activity
 
+from activities.detached import DetachedActivities
 from activities.watching import beating
 from domain import frozen, ids
 from domain.errors import Unavailable
@@ -19,6 +20,9 @@ from evidence import endings, folders
 from readmodel.claims import Claims, ExecutionRecord
 from readmodel.queries import Queries
 from readmodel.tables import ExecutionStatus
+
+LOOK_SECONDS = 60.0
+"""How long one look at a detached execution waits for its end."""
 
 
 class Inquiry(Value):
@@ -45,6 +49,7 @@ class InquiryActivities:
     claims: Claims
     queries: Queries
     storage: Path
+    detached: DetachedActivities
 
     @activity.defn(name="almanac.inquire")
     async def inquire(self, inquiry: Inquiry) -> Evidence:
@@ -80,6 +85,8 @@ class InquiryActivities:
             return None
         if claim is not None and claim.outcome is not None:
             return _told(claim)
+        if frozen.is_detached(run):
+            return await self.detached.look(run, LOOK_SECONDS)
         return (await asyncio.to_thread(self._read_folder, run)).ending
 
     def _read_folder(self, run: Run) -> endings.Told:

@@ -21,6 +21,7 @@ from executors.pipeline import PipelineExecutor
 from executors.registry import installed
 from executors.review import ReviewExecutor
 from executors.vault import Vault
+from executors.workflow import WorkflowExecutor
 from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.dependencies import Dependencies
@@ -70,7 +71,8 @@ async def _parts(settings: Settings, database: Database, vault: Vault) -> Parts:
     workflows = await ScheduleWorkflows.at(settings.temporal_address, settings.temporal_namespace)
     catalogue = Catalogue(pipelines)
     executor = PipelineExecutor(catalogue, vault)
-    executors = installed([executor, ReviewExecutor(executor, catalogue, PastRuns(queries))])
+    reviews = ReviewExecutor(executor, catalogue, PastRuns(queries))
+    executors = installed([executor, reviews, WorkflowExecutor()])
     names, dependencies = Names(database), Dependencies(database)
     workspaces = Workspaces(database)
     writer = ScheduleWriter(

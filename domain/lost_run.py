@@ -5,6 +5,7 @@
 | no | - | nothing ran: it may be admitted again |
 | no | it was seen running | `unknown` / `execution_missing` |
 | yes | its end was written down | ends so |
+| yes | it is detached, and no end was written down | goes on: what comes after can be done by anybody |
 | yes | an end was written down that can't be read | `unknown` / `outcome_unreadable` |
 | yes | it had begun | `unknown` / `instance_lost` |
 | yes | nothing | `unknown` / `start_unconfirmed` |
@@ -12,13 +13,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from domain.run import Advanced, Run, RunState, advance, hand_over
+from domain import frozen
+from domain.lane import fence
+from domain.run import Advanced, Run, RunState, advance, hand_over, note
 from domain.values import Value
 
-OVER = frozenset({"start_failed"})
-"""The unknown ends that the worker itself has told, after its execution was over."""
+TAKEN_OVER = "launch_taken_over"
+"""What the trail says of a detached execution whose worker was lost before it had been launched for certain."""
 
 
 class Ending(Value):
@@ -59,6 +62,34 @@ def conclude(attempt: Run, evidence: Evidence, *, announced: bool, cause: str, n
         return _unknown(run, "instance_lost", "Its worker was lost while it ran.", cause, now)
     message = "Its worker was lost before it had confirmed the start."
     return _unknown(run, "start_unconfirmed", message, cause, now)
+
+
+def taken_over(attempt: Run, evidence: Evidence, cause: str, now: datetime) -> Advanced | None:
+    """A detached execution whose worker has gone silent. Its launch can be asked for again and its end seen by anybody,
+    so the run goes on; None where that is not so."""
+    run = evidence.claimed
+    if run is None or evidence.ending is not None or not frozen.is_detached(run):
+        return None
+    message = "Its worker was lost after the claim; another one sees to its launch and to its end."
+    run = run.model_copy(update={"seq": max(run.seq, attempt.seq)})
+    return note(hand_over(run), TAKEN_OVER, now, message, data={"cause": cause})
+
+
+def unconfirmed(ending: Ending) -> Ending:
+    """What is said of a detached execution that nobody is certain to have launched: one that can't be found may begin
+    later all the same."""
+    if ending.reason != "execution_missing":
+        return ending
+    message = "It could not be launched in time, and nobody can say whether it begins all the same."
+    return Ending(state=RunState.UNKNOWN, reason="start_unconfirmed", message=message)
+
+
+def doubt(run: Run, heartbeat_seconds: int) -> timedelta | None:
+    """For how long the work of a run whose end nobody knows may still be going on, so that its lane is held; None:
+    until the truth or a person tells. What a lost worker had in its slot is over when the fence is."""
+    if run.reason == "start_failed" or (frozen.is_detached(run) and run.reason == "execution_missing"):
+        return timedelta(0)
+    return None if frozen.outlives_worker(run) else fence(heartbeat_seconds)
 
 
 def late_truth(run: Run, ending: Ending, now: datetime) -> Advanced:

@@ -134,11 +134,20 @@ def _bound(parameter: Parameter | None, name: str, binding: JsonValue, reference
         raise _binding_refused(name, f"The pipeline has no parameter '{name}' to bind.")
     if parameter.type is not ParameterType.DATE:
         raise _binding_refused(name, f"Only a DATE can be bound; '{name}' is a {parameter.type}.")
+    value = bound(name, binding, reference)
+    if isinstance(binding, dict) and binding["source"] == "literal":
+        return _checked(parameter, value, f"payload.parameter_bindings.{name}.value")
+    return value
+
+
+def bound(name: str, binding: JsonValue, reference: Reference | None) -> JsonValue:
+    """What a binding comes to, None where that depends on a reference and there is none. Raises Invalid
+    `schedule.validation.binding_invalid` for what is no binding."""
     match binding:
         case {"source": "keyword", "name": str() as keyword, **rest} if not rest and keyword in KEYWORDS:
             return None if reference is None else _on(keyword, reference)
         case {"source": "literal", "value": value, **rest} if not rest:
-            return _checked(parameter, value, f"payload.parameter_bindings.{name}.value")
+            return value
         case _:
             raise _binding_refused(name, f"The binding of '{name}' is none that there is.")
 

@@ -18,6 +18,7 @@ from api.app import create
 from api.settings import Settings
 from embedded.ports import free_port
 from embedded.temporal_server import TemporalServer
+from executors.vault import Vault
 from readmodel.database import Database
 from worker import wiring
 from worker.settings import WorkerSettings
@@ -80,7 +81,8 @@ async def standing(
         drain_seconds=1,
     )
     client = await Client.connect(temporal.address, namespace="almanac", data_converter=pydantic_data_converter)
-    entities, slots = wiring.workers(client, database, wiring.executors(database, worker), worker)
+    executors = wiring.executors(client, database, Vault.at(worker.secret_key_file))
+    entities, slots = wiring.workers(client, database, executors, worker)
     async with entities, slots:
         yield Settings(
             database_url=database_url,

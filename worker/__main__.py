@@ -11,7 +11,7 @@ import uvloop
 from pydantic import ValidationError
 from temporalio.client import Client
 
-from executors.vault import KeyUnusable
+from executors.vault import KeyUnusable, Vault
 from readmodel.database import Database
 from worker import wiring
 from worker.settings import WorkerSettings
@@ -23,7 +23,7 @@ CONNECT_PAUSE_SECONDS = 2
 async def serve(settings: WorkerSettings) -> None:
     """Raises KeyUnusable."""
     database = Database(settings.database_url)
-    executors = wiring.executors(database, settings)
+    vault = Vault.at(settings.secret_key_file)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -31,6 +31,7 @@ async def serve(settings: WorkerSettings) -> None:
     client = await _connected(settings, stop)
     if client is None:
         return
+    executors = wiring.executors(client, database, vault)
     entities, slots = wiring.workers(client, database, executors, settings)
     try:
         async with entities, slots:

@@ -9,7 +9,9 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from temporalio.workflow import SandboxImportNotificationPolicy
 
+from activities.account import Account
 from activities.catalogue import Catalogue
+from activities.detached import DetachedActivities
 from activities.executions import ExecutionActivities
 from activities.inquiry import InquiryActivities
 from activities.kinship import KinshipActivities
@@ -25,6 +27,7 @@ from executors.pipeline import PipelineExecutor
 from executors.registry import Registry, installed
 from executors.review import ReviewExecutor
 from executors.vault import Vault
+from executors.workflow import WorkflowExecutor
 from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.pipelines import Pipelines
@@ -55,11 +58,11 @@ async def connect(settings: WorkerSettings) -> Client:
     )
 
 
-def executors(database: Database, settings: WorkerSettings) -> Registry:
-    """Raises KeyUnusable."""
+def executors(client: Client, database: Database, vault: Vault) -> Registry:
     catalogue = Catalogue(Pipelines(database))
-    pipelines = PipelineExecutor(catalogue, Vault.at(settings.secret_key_file))
-    return installed([pipelines, ReviewExecutor(pipelines, catalogue, PastRuns(Queries(database)))])
+    pipelines = PipelineExecutor(catalogue, vault)
+    reviews = ReviewExecutor(pipelines, catalogue, PastRuns(Queries(database)))
+    return installed([pipelines, reviews, WorkflowExecutor(client)])
 
 
 def workers(client: Client, database: Database, executors: Registry, settings: WorkerSettings) -> tuple[Worker, Worker]:
@@ -71,7 +74,8 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
     kinship = KinshipActivities(Queries(database))
     watching = WatchingActivities(client)
     claims = Claims(database)
-    inquiry = InquiryActivities(claims, Queries(database), settings.storage)
+    detached = DetachedActivities(executors, Account(claims, settings.storage))
+    inquiry = InquiryActivities(claims, Queries(database), settings.storage, detached)
     executions = ExecutionActivities(
         client=client,
         executors=executors,
@@ -98,6 +102,9 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
             watching.await_run_end,
             inquiry.inquire,
             inquiry.await_late_truth,
+            detached.launch,
+            detached.observe,
+            detached.cancel,
         ],
         workflow_runner=runner(),
         max_cached_workflows=settings.max_cached_workflows,

@@ -23,12 +23,13 @@ with workflow.unsafe.imports_passed_through():
     from activities.post import LaneLetter, PostActivities, ScheduleLetter
     from activities.watching import BEAT_SECONDS
     from domain import lost_run, messages
-    from domain.lane import MISSED_HEARTBEATS, fence
+    from domain.lane import MISSED_HEARTBEATS
     from domain.lost_run import Ending
     from domain.messages import CancelRun, ExecutionStarted, RunOrder
     from domain.run import Advanced, Run, RunState, advance, hand_over, note, reworded
     from domain.schedule_mail import ReleaseLane
     from workflows import words
+    from workflows.detached import DetachedExecution
     from workflows.outlet import ONCE, QUICK
 
 CAPACITY_PAUSE = timedelta(seconds=30)
@@ -120,6 +121,8 @@ class RunWorkflow:
         else:
             if executed.change is not None:
                 return executed.change
+            if executed.detached is not None:
+                return await self._follow(executed.detached)
             cause = "Its start was claimed before, or its worker shut down."
         self._went_silent = True
         ended = await self._look_into(final=False, cause=cause)
@@ -171,7 +174,25 @@ class RunWorkflow:
             retry_policy=PATIENT,
             summary="what became of its execution",
         )
+        taken_over = lost_run.taken_over(self._run, evidence, cause, workflow.now())
+        if taken_over is not None:
+            return await self._follow(taken_over)
         return lost_run.conclude(self._run, evidence, announced=self._announced, cause=cause, now=workflow.now())
+
+    async def _follow(self, started: Advanced) -> Advanced:
+        """An execution that needs no slot: it is launched, and its end waited for, from here."""
+        await self._become(started)
+        self._run = hand_over(self._run)
+        execution = DetachedExecution(self._run, self._launch)
+        if self._cancelled_by is not None:
+            message = "It was cancelled before it had been launched."
+            return self._finish(Ending(state=RunState.CANCELLED, reason="cancelled", message=message))
+        await execution.launch()
+        return self._finish(await execution.end(lambda: self._cancelled_by is not None))
+
+    def _finish(self, ending: Ending) -> Advanced:
+        message = ending.message
+        return advance(self._run, ending.state, workflow.now(), kind="finished", reason=ending.reason, message=message)
 
     # After an end that nobody knows -------------------------------------------------------------------
 
@@ -184,8 +205,11 @@ class RunWorkflow:
             await self._become(lost_run.late_truth(self._run, ending, workflow.now()))
 
     async def _release_lane(self) -> None:
-        if self._run.reason not in lost_run.OVER:
-            await workflow.sleep(fence(self._launch.heartbeat_seconds), summary="until a lost execution is over")
+        doubt = lost_run.doubt(self._run, self._launch.heartbeat_seconds)
+        if doubt is None:
+            return
+        if doubt:
+            await workflow.sleep(doubt, summary="until a lost execution is over")
         letter = ReleaseLane(lane=self._lane, run_id=self._run.run_id)
         await workflow.execute_local_activity_method(
             PostActivities.tell_lane,

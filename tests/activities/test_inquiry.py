@@ -11,6 +11,8 @@ import pytest
 from sqlalchemy import delete
 from temporalio.testing import ActivityEnvironment
 
+from activities.account import Account
+from activities.detached import DetachedActivities
 from activities.inquiry import Inquiry, InquiryActivities, WatchExecution
 from domain import ids
 from domain.events import RunChanged
@@ -20,6 +22,7 @@ from domain.lost_run import Ending, Evidence, conclude
 from domain.run import Origin, Run, RunState, advance, hand_over, note
 from evidence import documents, endings, folders
 from evidence.book import SLOT
+from executors.registry import Registry
 from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.projection import Projector
@@ -40,7 +43,12 @@ class Case:
         self.database = database
         self.claims = Claims(database)
         self.storage = storage
-        self.activities = InquiryActivities(self.claims, Queries(database), storage)
+        self.activities = InquiryActivities(
+            self.claims,
+            Queries(database),
+            storage,
+            DetachedActivities(Registry({}, {}), Account(self.claims, storage)),
+        )
         self.run = a_run(f"s{uuid.uuid4().hex[:8]}", workspace="acme")
         self.execution_id = ids.execution_id(self.run.run_id)
 

@@ -44,10 +44,15 @@ def storage_behind_api(behind_api: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-async def api(postgres: PostgresServer, database: Database, behind_api: Path) -> AsyncIterator[httpx.AsyncClient]:
+async def standing_api(postgres: PostgresServer, database: Database, behind_api: Path) -> AsyncIterator[Settings]:
+    async with standing(database, postgres.url, behind_api, max_schedules=5, max_body_bytes=100_000) as settings:
+        yield settings
+
+
+@pytest.fixture(scope="session")
+async def api(standing_api: Settings) -> AsyncIterator[httpx.AsyncClient]:
     """An API on real servers, with a worker."""
-    limited = standing(database, postgres.url, behind_api, max_schedules=5, max_body_bytes=100_000)
-    async with limited as settings, serving(settings) as served:
+    async with serving(standing_api) as served:
         yield served
 
 

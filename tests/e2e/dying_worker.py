@@ -15,6 +15,7 @@ from domain.run import RunState
 from evidence import endings, folders
 from executors.protocol import Execution, Outcome, Payload, Prepared
 from executors.registry import Registry
+from executors.workflow import WorkflowExecutor
 from readmodel.claims import Claims
 from readmodel.database import Database
 from worker import wiring
@@ -87,8 +88,9 @@ async def serve(boundary: str) -> None:
     arrange(boundary)
     settings = WorkerSettings()
     client = await wiring.connect(settings)
-    probe = Probe(boundary)
-    _, slots = wiring.workers(client, Database(settings.database_url), Registry({probe.name: probe}, {}), settings)
+    probe, elsewhere = Probe(boundary), WorkflowExecutor(client)
+    executors = Registry({probe.name: probe, elsewhere.name: elsewhere}, {})
+    _, slots = wiring.workers(client, Database(settings.database_url), executors, settings)
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     async with slots:

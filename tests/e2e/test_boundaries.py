@@ -8,11 +8,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
 
 from domain import ids, messages
 from domain.messages import CancelRun
@@ -24,8 +27,10 @@ from embedded.temporal_server import TemporalServer
 from evidence import folders
 from evidence.book import RunFolder
 from executors.registry import Registry
+from executors.workflow import WorkflowExecutor
 from readmodel.claims import Claims
 from readmodel.database import Database
+from tests.foreign_workflows import QUEUE, Hold, foreign_worker
 from tests.waiting import eventually
 from tests.workflows.harness import Harness
 from tests.workflows.manual import ask
@@ -97,7 +102,8 @@ async def house(
         temporal_address=temporal.address,
         heartbeat_interval_seconds=1,
     )
-    entities, _ = wiring.workers(client, database, Registry({}, {}), settings)
+    elsewhere = WorkflowExecutor(client)
+    entities, _ = wiring.workers(client, database, Registry({elsewhere.name: elsewhere}, {}), settings)
     async with entities:
         yield House(folder, database, postgres.url, temporal, client)
     await temporal.stop()
@@ -134,6 +140,52 @@ async def test_killed_at_a_boundary(
     assert (run.state, run.reason) == (state, reason)
     assert house.began(run) is began
     assert ((await harness.view(schedule)).blocked is not None) is (state is RunState.UNKNOWN)
+
+
+def elsewhere(kind: str) -> dict[str, Any]:
+    """What is changed of a schedule so that it runs a workflow of another team, on a lane of its own."""
+    return {"executor": "workflow", "payload": {"workflow": kind, "task_queue": QUEUE, "args": ["told"]}}
+
+
+async def test_killed_after_the_claim_what_needs_no_slot_is_launched_by_another(house: House, workspace: str) -> None:
+    harness = house.harness(workspace)
+    schedule = await harness.create(**elsewhere("Echo"))
+    async with foreign_worker(house.client), house.worker("claimed"):
+        await harness.run_now(schedule)
+        run = await ended(harness, schedule)
+    assert run.state is RunState.SUCCEEDED
+    assert [row.kind for row in await harness.trail(run.run_id)] == [
+        "recorded",
+        "claimed",
+        "started",
+        "launch_taken_over",
+        "finished",
+    ]
+    assert await house.client.get_workflow_handle(str(run.execution_id)).result() == ["told"]
+    assert (await harness.view(schedule)).blocked is None
+
+
+async def test_more_go_on_elsewhere_than_there_are_slots(house: House, workspace: str) -> None:
+    harness = house.harness(workspace)
+    slots = WorkerSettings.model_fields["max_concurrent_runs"].default
+    async with foreign_worker(house.client), house.worker("healthy"):
+        schedules = [await harness.create(lane=f"l{n}", **elsewhere("Hold")) for n in range(slots + 1)]
+        for schedule in schedules:
+            await harness.run_now(schedule)
+        running = [await harness.in_state(schedule, RunState.RUNNING) for schedule in schedules]
+        for run in running:
+            await eventually(partial(let_go, house.client, run), what="its workflow")
+        for schedule in schedules:
+            assert (await ended(harness, schedule)).state is RunState.SUCCEEDED
+
+
+async def let_go(client: Client, run: Run) -> bool:
+    """False while its workflow has not been launched yet."""
+    try:
+        await client.get_workflow_handle(str(run.execution_id)).signal(Hold.let_go)
+    except RPCError:
+        return False
+    return True
 
 
 async def test_killed_before_the_claim_it_is_tried_again(house: House, workspace: str) -> None:
