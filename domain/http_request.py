@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from string import Template
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from domain.errors import Invalid
+from domain import placeholders
 from domain.values import Value
 
 HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")]
@@ -31,32 +29,13 @@ class HttpRequest(Value):
 
 def check_request(request: HttpRequest, known: set[str], field: str) -> None:
     """Refuses what names something that the request does not have. `known` is what it may name."""
-    for part, texts in _parts(request).items():
-        for text in texts:
-            template = Template(text)
-            unknown = [] if template.is_valid() else ["$"]
-            unknown += [name for name in template.get_identifiers() if name not in known]
-            if unknown:
-                raise Invalid(
-                    "pipeline.validation.placeholder_unknown",
-                    f"'{unknown[0]}' stands for nothing that this request has.",
-                    field=f"{field}.{part}",
-                    hint=f"${{name}} may name: {', '.join(sorted(known)) or 'nothing'}. Write $$ for a dollar sign.",
-                )
+    placeholders.check(_parts(request), known, field)
 
 
 def _parts(request: HttpRequest) -> dict[str, list[str]]:
     """Every text of a request that may name something, by the part that it is in."""
-    return {"url": [request.url], "headers": list(request.headers.values()), "body": list(_texts(request.body))}
-
-
-def _texts(value: JsonValue) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            for item in value:
-                yield from _texts(item)
-        case dict():
-            for item in value.values():
-                yield from _texts(item)
+    return {
+        "url": [request.url],
+        "headers": list(request.headers.values()),
+        "body": list(placeholders.texts(request.body)),
+    }

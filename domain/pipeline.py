@@ -14,6 +14,7 @@ from domain.errors import Invalid
 from domain.http_request import HttpRequest, check_request
 from domain.parameters import Parameter, check_declared
 from domain.values import Value
+from domain.workflow_call import WorkflowCall, check_call
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*")
 RESERVED_SEGMENTS = frozenset({"runs", "evaluation", "reviews"})
@@ -35,13 +36,14 @@ class Retry(Value):
 
 
 class Step(Value):
-    """A part of a pipeline: either a program or a request."""
+    """A part of a pipeline: a program, a request or a workflow."""
 
     id: StepId
     command: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """A program run with its arguments as given, never through a shell."""
     environment: dict[str, str] = {}
     http: HttpRequest | None = None
+    workflow: WorkflowCall | None = None
     needs: tuple[StepId, ...] = ()
     timeout_seconds: int | None = Field(default=None, ge=1)
     idempotent: bool = False
@@ -112,7 +114,7 @@ def check(definition: PipelineDefinition) -> None:
     _check_steps(definition.steps, "steps")
     _check_steps(definition.evaluation, "evaluation")
     _check_groups(definition.groups)
-    _check_requests(definition)
+    _check_placeholders(definition)
     check_declared(definition.parameters)
 
 
@@ -126,12 +128,12 @@ def _check_steps(steps: tuple[Step, ...], field: str) -> None:
                 field=f"{field}.{index}.id",
             )
         seen.add(step.id)
-        if (step.command is None) == (step.http is None):
+        if sum(kind is not None for kind in (step.command, step.http, step.workflow)) != 1:
             raise Invalid(
                 "pipeline.validation.step_kind",
-                f"Step '{step.id}' has {'neither' if step.command is None else 'both'} a command and a request.",
+                f"Step '{step.id}' is not exactly one of a command, a request and a workflow.",
                 field=f"{field}.{index}",
-                hint="Give it either 'command' or 'http'.",
+                hint="Give it one of 'command', 'http' and 'workflow'.",
             )
         if step.retry is not None and not step.idempotent:
             raise Invalid(
@@ -143,9 +145,11 @@ def _check_steps(steps: tuple[Step, ...], field: str) -> None:
     execution_order(steps, field)
 
 
-def _check_requests(definition: PipelineDefinition) -> None:
-    """What requests may name: each parameter, and what every group sets. An evaluation is of no group."""
+def _check_placeholders(definition: PipelineDefinition) -> None:
+    """What requests and workflows may name: each parameter, and what every group sets. An evaluation is of no group. A
+    workflow may name no secret, for Temporal keeps its arguments."""
     parameters = {parameter.name for parameter in definition.parameters}
+    secret = {parameter.name for parameter in definition.parameters if parameter.secret}
     of_groups = [set(group.variables) for group in definition.groups]
     common = set.intersection(*of_groups) if of_groups else set()
     for field, steps, known in (
@@ -155,6 +159,8 @@ def _check_requests(definition: PipelineDefinition) -> None:
         for index, step in enumerate(steps):
             if step.http is not None:
                 check_request(step.http, known, f"{field}.{index}.http")
+            if step.workflow is not None:
+                check_call(step.workflow, known - secret, f"{field}.{index}.workflow")
 
 
 def _check_groups(groups: tuple[Group, ...]) -> None:
@@ -180,6 +186,11 @@ class Selection(Value):
     """So that each comes after all that it needs."""
     evaluation: tuple[Step, ...]
     """Empty for a part of a run: a score is that of a whole one."""
+
+    @property
+    def starts_workflows(self) -> bool:
+        """Which go on when the worker that waits for them is lost."""
+        return any(step.workflow is not None for step in (*self.steps, *self.evaluation))
 
 
 def select(definition: PipelineDefinition, groups: tuple[str, ...] | None, step: str | None) -> Selection:

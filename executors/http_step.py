@@ -23,11 +23,12 @@ from string import Template
 import httpx
 from pydantic import JsonValue
 
+from domain import placeholders
 from domain.http_request import HttpRequest
 from domain.pipeline import Step
 from evidence import documents
 from executors import step_logs
-from executors.masking import Masking
+from executors.masking import Masking, masked
 from executors.pipeline_secrets import Opened
 from executors.protocol import Execution
 
@@ -54,9 +55,9 @@ class _Answer:
 async def run(step: Step, request: HttpRequest, execution: Execution, parameters: Opened) -> str | None:
     """Sends it; None when the answer is one of those expected, else what went wrong, in words that follow the step's
     name. Raises OSError."""
-    stdout, stderr = await asyncio.to_thread(_logs, execution, step)
+    stdout, stderr, _ = await asyncio.to_thread(step_logs.begin, execution, step.id)
     answer = _Answer(stdout, stderr, parameters.hidden)
-    values = {**_texts_of(parameters), **step.environment}
+    values = {**parameters.texts, **step.environment}
     try:
         async with asyncio.timeout(step.timeout_seconds):
             await _exchange(request, _headers(request, values, execution, step), values, answer)
@@ -68,29 +69,11 @@ async def run(step: Step, request: HttpRequest, execution: Execution, parameters
             await asyncio.to_thread(_write_result, step, execution, answer)
         raise
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-        answer.problem = _masked(f"got no answer: {str(error) or type(error).__name__}.", parameters.hidden)
+        answer.problem = masked(f"got no answer: {str(error) or type(error).__name__}.", parameters.hidden)
     else:
         answer.problem = _unexpected(request, answer)
     await asyncio.to_thread(_write_result, step, execution, answer)
     return answer.problem
-
-
-def _logs(execution: Execution, step: Step) -> tuple[Path, Path]:
-    folder = execution.folder.absolute()
-    directory = folder / "steps" / step.id
-    directory.mkdir(parents=True, exist_ok=True)
-    stdout, stderr = step_logs.make(directory)
-    logs: dict[str, JsonValue] = {"stdout": stdout.name, "stderr": stderr.name}
-    documents.write(folder, execution.identity, "identity", logs, step_id=step.id, lasting=False)
-    return stdout, stderr
-
-
-def _texts_of(parameters: Opened) -> dict[str, str]:
-    """A parameter without a value is an empty text; true and false are written as in JSON."""
-    return {
-        name: "" if value is None else value if isinstance(value, str) else json.dumps(value)
-        for name, value in {**parameters.shown, **parameters.secrets}.items()
-    }
 
 
 def _headers(
@@ -140,25 +123,13 @@ def _content(body: JsonValue, values: Mapping[str, str]) -> bytes | None:
         return None
     if isinstance(body, str):
         return Template(body).substitute(values).encode()
-    return json.dumps(_filled(body, values), ensure_ascii=False).encode()
-
-
-def _filled(body: JsonValue, values: Mapping[str, str]) -> JsonValue:
-    match body:
-        case str():
-            return Template(body).substitute(values)
-        case list():
-            return [_filled(item, values) for item in body]
-        case dict():
-            return {key: _filled(item, values) for key, item in body.items()}
-        case _:
-            return body
+    return json.dumps(placeholders.filled(body, values), ensure_ascii=False).encode()
 
 
 def _write_head(answer: _Answer, response: httpx.Response) -> None:
     lines = [f"{response.http_version} {response.status_code} {response.reason_phrase}"]
     lines += [f"{name}: {value}" for name, value in response.headers.multi_items()]
-    answer.stderr.write_text(_masked("\n".join(lines), answer.hidden) + "\n", encoding="utf-8")
+    answer.stderr.write_text(masked("\n".join(lines), answer.hidden) + "\n", encoding="utf-8")
 
 
 def _keep(answer: _Answer, write: Callable[[bytes], int], masked: bytes) -> None:
@@ -175,11 +146,6 @@ def _unexpected(request: HttpRequest, answer: _Answer) -> str | None:
         return None
     wanted = ", ".join(map(str, request.expected_status)) or "200 to 299"
     return f"got the status {status}; expected: {wanted}."
-
-
-def _masked(text: str, hidden: tuple[str, ...]) -> str:
-    masking = Masking(secret.encode() for secret in hidden)
-    return (masking.feed(text.encode()) + masking.finish()).decode(errors="replace")
 
 
 def _write_result(step: Step, execution: Execution, answer: _Answer) -> None:

@@ -11,6 +11,12 @@ from collections.abc import Iterable
 MASK = b"********"
 
 
+def masked(text: str, hidden: Iterable[str]) -> str:
+    """The text without any of the secrets in it."""
+    masking = Masking(secret.encode() for secret in hidden)
+    return (masking.feed(text.encode()) + masking.finish()).decode(errors="replace")
+
+
 class Masking:
     """One stream. Of several secrets that begin at one place the longest counts."""
 

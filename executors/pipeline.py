@@ -17,6 +17,8 @@ from executors import pipeline_payload, pipeline_secrets
 from executors.pipeline_payload import PipelinePayload
 from executors.process import Guardians
 from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
+from executors.started_workflows import Workflows
+from executors.step import Means
 from executors.steps import Work
 from executors.vault import Vault
 
@@ -40,10 +42,12 @@ class PipelineExecutor:
 
     name = "pipeline"
 
-    def __init__(self, catalogue: PipelineCatalogue, vault: Vault | None = None) -> None:
+    def __init__(
+        self, catalogue: PipelineCatalogue, vault: Vault | None = None, workflows: Workflows | None = None
+    ) -> None:
         self._catalogue = catalogue
         self._vault = vault or Vault()
-        self._guardians = Guardians()
+        self._means = Means(Guardians(), workflows)
 
     async def seal(self, workspace: str, payload: Payload, before: Payload) -> Payload:
         version = await self._saved(workspace, pipeline_payload.read(payload).pipeline)
@@ -107,6 +111,7 @@ class PipelineExecutor:
             },
             folder_owner=asked.pipeline,
             run_retention_count=version.definition.run_retention_count,
+            outlives_worker=selection.starts_workflows,
             body={
                 "version": version.model_dump(mode="json"),
                 "parameters": resolved,
@@ -130,7 +135,7 @@ class PipelineExecutor:
         frozen = _Frozen.model_validate(execution.prepared.body)
         workspace, pipeline = execution.identity.workspace, frozen.version.name
         parameters = pipeline_secrets.opened(workspace, pipeline, frozen.parameters, self._vault)
-        work = Work(execution, parameters, progress, self._guardians)
+        work = Work(execution, parameters, progress, self._means)
         try:
             async with asyncio.timeout(execution.timeout_seconds):
                 await work.run(frozen.selection)

@@ -3,6 +3,7 @@ its steps alone."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -22,6 +23,14 @@ class Opened(NamedTuple):
     shown: Resolved
     """With a mask for each secret."""
     secrets: Mapping[str, str]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Each as a text; a parameter without a value is an empty one, true and false are written as in JSON."""
+        return {
+            name: "" if value is None else value if isinstance(value, str) else json.dumps(value)
+            for name, value in {**self.shown, **self.secrets}.items()
+        }
 
     @property
     def hidden(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,22 +28,35 @@ from pydantic import JsonValue
 
 from domain.pipeline import Step
 from evidence import documents
-from executors import http_step, step_logs, told
+from executors import http_step, step_logs, told, workflow_step
 from executors.pipeline_secrets import Opened
 from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
+from executors.started_workflows import Workflows
 
 LAST_LINE_CHARACTERS = 300
 LAST_LINE_BYTES = 4096
 
 
-async def run(step: Step, execution: Execution, parameters: Opened, guardians: Guardians) -> str | None:
+@dataclass(frozen=True)
+class Means:
+    """What steps are run with."""
+
+    guardians: Guardians
+    workflows: Workflows | None
+    """Absent where nothing is run, as in the API."""
+
+
+async def run(step: Step, execution: Execution, parameters: Opened, means: Means) -> str | None:
     """Runs the step; None when it succeeded, else what went wrong, in words that follow its name. When cancelled,
-    its program or request is stopped and the result written before CancelledError goes on."""
+    what it runs is stopped and the result written before CancelledError goes on."""
     try:
         if step.http is not None:
             return await http_step.run(step, step.http, execution, parameters)
-        return await _run_program(step, execution, parameters, guardians)
+        if step.workflow is not None:
+            assert means.workflows is not None
+            return await workflow_step.run(step, step.workflow, execution, parameters, means.workflows)
+        return await _run_program(step, execution, parameters, means.guardians)
     except OSError as error:
         return f"could not write to the run folder: {error.strerror or error}"
 
@@ -65,13 +79,9 @@ async def _run_program(step: Step, execution: Execution, parameters: Opened, gua
 
 def _command(step: Step, execution: Execution, parameters: Opened) -> Command:
     assert step.command is not None
-    folder = execution.folder.absolute()
-    work, directory = folder / "work", folder / "steps" / step.id
+    work = execution.folder.absolute() / "work"
     work.mkdir(parents=True, exist_ok=True)
-    directory.mkdir(parents=True, exist_ok=True)
-    stdout, stderr = step_logs.make(directory)
-    logs: dict[str, JsonValue] = {"stdout": stdout.name, "stderr": stderr.name}
-    identity = documents.write(folder, execution.identity, "identity", logs, step_id=step.id, lasting=False)
+    stdout, stderr, identity = step_logs.begin(execution, step.id)
     return Command(
         argv=step.command,
         environment={

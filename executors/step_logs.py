@@ -4,6 +4,30 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from evidence import documents
+from executors.protocol import Execution
+
+
+class Begun(NamedTuple):
+    stdout: Path
+    stderr: Path
+    identity: Path
+    """The document that says whose the logs are."""
+
+
+def begin(execution: Execution, step_id: str) -> Begun:
+    """The logs of a new attempt."""
+    folder = execution.folder.absolute()
+    directory = folder / "steps" / step_id
+    directory.mkdir(parents=True, exist_ok=True)
+    stdout, stderr = make(directory)
+    logs: dict[str, JsonValue] = {"stdout": stdout.name, "stderr": stderr.name}
+    identity = documents.write(folder, execution.identity, "identity", logs, step_id=step_id, lasting=False)
+    return Begun(stdout, stderr, identity)
 
 
 def make(directory: Path) -> tuple[Path, Path]:

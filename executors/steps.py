@@ -16,7 +16,6 @@ from domain.pipeline import Group, Selection, Step
 from domain.run import RunState
 from executors import step
 from executors.pipeline_secrets import Opened
-from executors.process import Guardians
 from executors.protocol import Execution, Outcome
 
 STEPS_AT_ONCE = 4
@@ -35,11 +34,11 @@ class _Place:
 
 class Work:
     def __init__(
-        self, execution: Execution, parameters: Opened, progress: Callable[[str], None], guardians: Guardians
+        self, execution: Execution, parameters: Opened, progress: Callable[[str], None], means: step.Means
     ) -> None:
         self._execution = execution
         self._parameters = parameters
-        self._guardians = guardians
+        self._means = means
         self._progress = progress
         self._slots = asyncio.Semaphore(STEPS_AT_ONCE)
         self._running: list[str] = []
@@ -128,7 +127,7 @@ class Work:
 
     async def _attempt(self, one: Step, place: _Place) -> str | None:
         of_group = one.model_copy(update={"environment": {**one.environment, **place.variables}})
-        return await step.run(of_group, place.execution, self._parameters, self._guardians)
+        return await step.run(of_group, place.execution, self._parameters, self._means)
 
 
 def _paired(folder: Path) -> Path:

@@ -6,7 +6,6 @@ Its execution is the workflow itself. It needs no worker slot, and no worker of 
 from __future__ import annotations
 
 from pydantic import JsonValue
-from temporalio.client import Client
 
 from domain.errors import Invalid
 from domain.parameters import Reference
@@ -26,12 +25,12 @@ class _Frozen(Value, extra="ignore"):
 
 
 class WorkflowExecutor:
-    """Without a client it checks payloads, as the API does, and launches nothing."""
+    """Without workflows to start it checks payloads, as the API does, and launches nothing."""
 
     name = "workflow"
 
-    def __init__(self, client: Client | None = None) -> None:
-        self._workflows = None if client is None else Workflows(client)
+    def __init__(self, workflows: Workflows | None = None) -> None:
+        self._workflows = workflows
 
     async def validate(self, workspace: str, payload: Payload) -> str:
         return workflow_payload.read(payload).target

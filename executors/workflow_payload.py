@@ -18,12 +18,11 @@ from pydantic import JsonValue
 
 from domain.errors import Invalid
 from domain.parameters import Given, Reference, bound
+from domain.workflow_call import QUEUE, TYPE
 from executors.protocol import Payload
 
 KEYS = ("workflow", "task_queue", "args", "id_prefix", "parameter_bindings")
 
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:$-]{0,199}")
-QUEUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@$-]{0,199}")
 PREFIX = re.compile(r"[A-Za-z0-9_.:/@$-]{0,200}")
 
 LARGEST_ARGS = 128 << 10
@@ -57,7 +56,7 @@ def read(payload: Payload) -> WorkflowPayload:
         if key not in KEYS:
             raise _key_refused(key)
     asked = WorkflowPayload(
-        workflow=_text(payload, "workflow", NAME, "Write the workflow's type, such as SettleDay."),
+        workflow=_text(payload, "workflow", TYPE, "Write the workflow's type, such as SettleDay."),
         task_queue=_text(payload, "task_queue", QUEUE, "Write the task queue that its workers listen on."),
         args=_args(payload.get("args")),
         id_prefix=_text(payload, "id_prefix", PREFIX, "Write what its workflow id begins with, or leave it out.", ""),

@@ -26,6 +26,7 @@ from domain import messages
 from executors.pipeline import PipelineExecutor
 from executors.registry import Registry, installed
 from executors.review import ReviewExecutor
+from executors.started_workflows import Workflows
 from executors.vault import Vault
 from executors.workflow import WorkflowExecutor
 from readmodel.claims import Claims
@@ -60,9 +61,10 @@ async def connect(settings: WorkerSettings) -> Client:
 
 def executors(client: Client, database: Database, vault: Vault) -> Registry:
     catalogue = Catalogue(Pipelines(database))
-    pipelines = PipelineExecutor(catalogue, vault)
+    workflows = Workflows(client)
+    pipelines = PipelineExecutor(catalogue, vault, workflows)
     reviews = ReviewExecutor(pipelines, catalogue, PastRuns(Queries(database)))
-    return installed([pipelines, reviews, WorkflowExecutor(client)])
+    return installed([pipelines, reviews, WorkflowExecutor(workflows)])
 
 
 def workers(client: Client, database: Database, executors: Registry, settings: WorkerSettings) -> tuple[Worker, Worker]:

@@ -34,8 +34,8 @@ class DetachedExecution:
         self._is_launched = False
 
     async def launch(self) -> None:
-        """For as long as it is worth starting, and as it takes to notice that a worker is lost. Whether it was launched,
-        when that fails, its end will tell."""
+        """For as long as it is worth starting, and as it takes to notice that a worker is lost. When that fails, its
+        end will tell whether it was launched."""
         left = self._until - workflow.now()
         if left <= timedelta(0):
             return

@@ -11,7 +11,7 @@ FIELDS = {
     "ScheduleDefinition.executor": "Who knows what the payload means.",
     "ScheduleDefinition.payload": 'For `pipeline`: `{"pipeline": "<name>", "version": "current"}`, and '
     "`parameters` and `parameter_bindings`, see [parameters](#parameters); `groups` and `step` for a part of it. "
-    "For `review`: see [reviews](evidence.md#reviews).",
+    "For `review`: see [reviews](evidence.md#reviews). For `workflow`: see [workflows](workflows.md).",
     "ScheduleDefinition.missed_policy": "What becomes of occurrences that nobody could act on.",
     "ScheduleDefinition.lateness_seconds": "So late an occurrence is still simply due; so long a run is offered to a "
     "worker with a free slot.",
@@ -32,6 +32,7 @@ FIELDS = {
     "Step.id": "Lower-case letters, digits, `-` and `_`; unique in the pipeline.",
     "Step.command": "The program and its arguments, as given: no shell reads them.",
     "Step.http": "A request that is sent instead of running a program, see [requests](#requests).",
+    "Step.workflow": "A Temporal workflow that is started instead, see [workflows as steps](#workflows-as-steps).",
     "HttpRequest.method": "How it is sent.",
     "HttpRequest.headers": "By name. Who receives it is told the run besides.",
     "Step.environment": "Variables for the program, besides those below.",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from domain.lost_run import Ending, Evidence, conclude, late_truth
+from domain import frozen
+from domain.lane import fence
+from domain.lost_run import Ending, Evidence, conclude, doubt, late_truth, taken_over, unconfirmed
 from domain.run import Advanced, Run, RunState, advance
 from tests.domain.builders import at, run
 
@@ -67,3 +71,53 @@ def test_a_late_truth_replaces_unknown_and_says_so() -> None:
     assert ends(late) == (RunState.FAILED, "execution_failed")
     assert late.trail.kind == "updated_after_unknown"
     assert not late.run.blocks
+
+
+def frozen_as(run: Run, *, detached: bool = False, outlives_worker: bool = False) -> Run:
+    prepared = frozen.frozen({}, "close", detached=detached, outlives_worker=outlives_worker)
+    return run.model_copy(update={"prepared": prepared})
+
+
+def test_a_detached_execution_goes_on_without_the_worker_that_claimed_it() -> None:
+    detached = frozen_as(claimed(seq=10_000), detached=True)
+    change = taken_over(run(seq=20_003), Evidence(claimed=detached), "six missed", at("12:05"))
+    assert change is not None
+    assert change.run.state is RunState.RUNNING
+    assert change.trail.kind == "launch_taken_over"
+    assert change.trail.seq == change.run.seq > 30_000
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        Evidence(claimed=None),
+        Evidence(claimed=claimed()),
+        Evidence(claimed=frozen_as(claimed(), detached=True), ending=Ending(state=RunState.SUCCEEDED)),
+    ],
+    ids=["unclaimed", "in a slot", "ended"],
+)
+def test_nothing_else_does(evidence: Evidence) -> None:
+    assert taken_over(run(), evidence, "six missed", at("12:05")) is None
+
+
+def test_what_may_never_have_been_launched_is_not_missing_but_unconfirmed() -> None:
+    missing = Ending(state=RunState.UNKNOWN, reason="execution_missing")
+    assert unconfirmed(missing).reason == "start_unconfirmed"
+    succeeded = Ending(state=RunState.SUCCEEDED)
+    assert unconfirmed(succeeded) == succeeded
+
+
+@pytest.mark.parametrize(
+    ("reason", "marks", "expected"),
+    [
+        ("instance_lost", {}, fence(30)),
+        ("execution_missing", {}, fence(30)),
+        ("start_failed", {}, timedelta(0)),
+        ("instance_lost", {"outlives_worker": True}, None),
+        ("start_unconfirmed", {"detached": True}, None),
+        ("execution_missing", {"detached": True}, timedelta(0)),
+    ],
+)
+def test_how_long_a_lane_is_in_doubt(reason: str, marks: dict[str, bool], expected: timedelta | None) -> None:
+    lost = advance(frozen_as(claimed(), **marks), RunState.UNKNOWN, at("12:05"), reason=reason).run
+    assert doubt(lost, 30) == expected

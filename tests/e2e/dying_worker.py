@@ -15,6 +15,7 @@ from domain.run import RunState
 from evidence import endings, folders
 from executors.protocol import Execution, Outcome, Payload, Prepared
 from executors.registry import Registry
+from executors.started_workflows import Workflows
 from executors.workflow import WorkflowExecutor
 from readmodel.claims import Claims
 from readmodel.database import Database
@@ -88,7 +89,7 @@ async def serve(boundary: str) -> None:
     arrange(boundary)
     settings = WorkerSettings()
     client = await wiring.connect(settings)
-    probe, elsewhere = Probe(boundary), WorkflowExecutor(client)
+    probe, elsewhere = Probe(boundary), WorkflowExecutor(Workflows(client))
     executors = Registry({probe.name: probe, elsewhere.name: elsewhere}, {})
     _, slots = wiring.workers(client, Database(settings.database_url), executors, settings)
     told = asyncio.Event()

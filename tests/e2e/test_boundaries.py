@@ -27,6 +27,7 @@ from embedded.temporal_server import TemporalServer
 from evidence import folders
 from evidence.book import RunFolder
 from executors.registry import Registry
+from executors.started_workflows import Workflows
 from executors.workflow import WorkflowExecutor
 from readmodel.claims import Claims
 from readmodel.database import Database
@@ -102,7 +103,7 @@ async def house(
         temporal_address=temporal.address,
         heartbeat_interval_seconds=1,
     )
-    elsewhere = WorkflowExecutor(client)
+    elsewhere = WorkflowExecutor(Workflows(client))
     entities, _ = wiring.workers(client, database, Registry({elsewhere.name: elsewhere}, {}), settings)
     async with entities:
         yield House(folder, database, postgres.url, temporal, client)

@@ -10,7 +10,7 @@ import pytest
 from domain.errors import Invalid
 from domain.pipeline import PipelineVersion
 from executors.pipeline import PipelineExecutor, PipelineMissing
-from executors.protocol import Refused
+from executors.protocol import DetachedExecutor, Refused, SlotExecutor
 from executors.registry import Registry, installed
 
 
@@ -26,8 +26,19 @@ class Sparkler:
     async def prepare(self, workspace, payload, reference): ...
     async def execute(self, execution, progress): ...
 
+class Comet:
+    name = "comet"
+    async def validate(self, workspace, payload): ...
+    async def prepare(self, workspace, payload, reference): ...
+    async def launch(self, execution): ...
+    async def observe(self, execution): ...
+    async def cancel(self, execution): ...
+
 class Half:
     name = "half"
+
+class Dud(Sparkler):
+    execute = None
 
 class Broken:
     def __init__(self): raise RuntimeError("no licence")
@@ -43,7 +54,9 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
     (distribution / "entry_points.txt").write_text(
         "[almanac.executors]\n"
         "spark = third_party_executors:Sparkler\n"
+        "comet = third_party_executors:Comet\n"
         "half = third_party_executors:Half\n"
+        "dud = third_party_executors:Dud\n"
         "broken = third_party_executors:Broken\n"
         "gone = no_such_module:Executor\n"
         "pipeline = third_party_executors:Sparkler\n"
@@ -61,7 +74,9 @@ def test_the_built_in_executor_is_known() -> None:
 
 
 async def test_another_distribution_adds_one(registry: Registry) -> None:
-    assert registry.names == ("pipeline", "spark")
+    assert registry.names == ("comet", "pipeline", "spark")
+    assert isinstance(registry.for_run("spark"), SlotExecutor)
+    assert isinstance(registry.for_run("comet"), DetachedExecutor)
     assert await registry.for_run("spark").validate("acme", {}) == "spark:acme"
 
 
@@ -74,7 +89,7 @@ def test_an_unknown_one_is_refused_with_the_names_there_are(registry: Registry) 
     with pytest.raises(Invalid, match="no executor 'pipelines'") as refusal:
         registry.for_save("pipelines")
     assert (refusal.value.code, refusal.value.field) == ("schedule.validation.executor_unknown", "executor")
-    assert refusal.value.hint == "Known executors: pipeline, spark."
+    assert refusal.value.hint == "Known executors: comet, pipeline, spark."
 
 
 def test_one_that_is_gone_when_a_run_needs_it_is_refused(registry: Registry) -> None:
@@ -86,7 +101,8 @@ def test_one_that_is_gone_when_a_run_needs_it_is_refused(registry: Registry) -> 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("half", "third_party_executors:Half has no validate, prepare, execute"),
+        ("half", "third_party_executors:Half has no validate, prepare"),
+        ("dud", "third_party_executors:Dud has no execute, and no launch, observe and cancel in its place"),
         ("broken", "third_party_executors:Broken failed with RuntimeError: no licence"),
         ("gone", "no_such_module:Executor failed with ModuleNotFoundError"),
     ],

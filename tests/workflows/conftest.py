@@ -8,7 +8,7 @@ from temporalio.client import Client
 from executors.registry import Registry
 from readmodel.database import Database
 from tests.workflows.harness import Harness
-from tests.workflows.probe import ProbeExecutor
+from tests.workflows.probe import DetachedProbe, ProbeExecutor
 from worker import wiring
 from worker.settings import WorkerSettings
 
@@ -16,6 +16,11 @@ from worker.settings import WorkerSettings
 @pytest.fixture(scope="session")
 def probe() -> ProbeExecutor:
     return ProbeExecutor()
+
+
+@pytest.fixture(scope="session")
+def detached_probe() -> DetachedProbe:
+    return DetachedProbe()
 
 
 @pytest.fixture(scope="session")
@@ -31,10 +36,15 @@ def worker_settings(tmp_path_factory: pytest.TempPathFactory) -> WorkerSettings:
 
 @pytest.fixture(scope="session")
 async def running(
-    client: Client, database: Database, probe: ProbeExecutor, worker_settings: WorkerSettings
+    client: Client,
+    database: Database,
+    probe: ProbeExecutor,
+    detached_probe: DetachedProbe,
+    worker_settings: WorkerSettings,
 ) -> AsyncIterator[None]:
-    """A worker on the shared servers whose executor does as the test tells it."""
-    entities, slots = wiring.workers(client, database, Registry({probe.name: probe}, {}), worker_settings)
+    """A worker on the shared servers whose executors do as the test tells them."""
+    executors = Registry({probe.name: probe, detached_probe.name: detached_probe}, {})
+    entities, slots = wiring.workers(client, database, executors, worker_settings)
     async with entities, slots:
         yield
 

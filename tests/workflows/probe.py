@@ -1,4 +1,4 @@
-"""An executor that does as it is told, so that a test decides when and how a run ends.
+"""Executors that do as they are told, so that a test decides when and how a run ends.
 
 The payload `{"lane": "a", "script": "succeed"}` succeeds at once, `fail` fails, `hold` lasts until the test
 releases it, `raise` breaks, `break` breaks already when prepared, `refuse:<reason>` is refused then.
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from domain.parameters import Reference
 from domain.run import RunState
-from executors.protocol import Execution, Outcome, Payload, Prepared, Refused
+from executors.protocol import Detached, Execution, Outcome, Payload, Prepared, Refused
 
 
 class ProbeExecutor:
@@ -50,3 +50,49 @@ class ProbeExecutor:
 
     def _hold(self, run_id: str) -> asyncio.Event:
         return self._holds.setdefault(run_id, asyncio.Event())
+
+
+class DetachedProbe:
+    """What it launches goes on in here. The payload's script `lost` is launched and raises all the same, when the test
+    lets it."""
+
+    name = "detached_probe"
+
+    def __init__(self) -> None:
+        self.launched: list[str] = []
+        self.cancelled: list[str] = []
+        self.tried: list[str] = []
+        self._ends: dict[str, asyncio.Future[Outcome]] = {}
+
+    async def validate(self, workspace: str, payload: Payload) -> str:
+        return f"probe:{payload.get('lane', 'a')}"
+
+    async def prepare(self, workspace: str, payload: Payload, reference: Reference) -> Prepared:
+        script = str(payload.get("script"))
+        return Prepared(
+            target=f"probe:{payload.get('lane', 'a')}", snapshot={"script": script}, folder_owner="probe", body=None
+        )
+
+    async def launch(self, execution: Detached) -> None:
+        run_id = execution.identity.run_id
+        self.tried.append(run_id)
+        if execution.snapshot["script"] == "lost":
+            raise RuntimeError("as told")
+        self.begin(run_id)
+
+    async def observe(self, execution: Detached) -> Outcome:
+        run_id = execution.identity.run_id
+        if run_id not in self._ends:
+            return Outcome(state=RunState.UNKNOWN, reason="execution_missing", message="There is none.")
+        return await asyncio.shield(self._ends[run_id])
+
+    async def cancel(self, execution: Detached) -> None:
+        self.cancelled.append(execution.identity.run_id)
+
+    def begin(self, run_id: str) -> None:
+        if run_id not in self._ends:
+            self.launched.append(run_id)
+            self._ends[run_id] = asyncio.get_running_loop().create_future()
+
+    def end(self, run_id: str, state: RunState = RunState.SUCCEEDED, reason: str | None = None) -> None:
+        self._ends[run_id].set_result(Outcome(state=state, reason=reason))
