@@ -1,6 +1,6 @@
-"""The account that is kept of an execution: in its run folder, and in the record of its claim.
+"""The account that is kept of an execution: in its run folder, in the record of its claim, and its small result.
 
-Each of the two may be out of order without changing how the run ended.
+Each of them may be out of order without changing how the run ended.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from evidence import documents, endings, folders
 from evidence.book import SLOT
 from executors.protocol import Outcome
 from readmodel.claims import Claims
+from readmodel.results import Results
 
 RUN_KINDS = {Origin.HOOK: "hook", Origin.MANUAL: "manual"}
 """Whatever else a run comes from, it is a schedule's."""
@@ -29,6 +30,7 @@ RUN_KINDS = {Origin.HOOK: "hook", Origin.MANUAL: "manual"}
 @dataclass(frozen=True)
 class Account:
     claims: Claims
+    results: Results
     storage: Path
 
     async def begin(self, run: Run) -> None:
@@ -54,15 +56,16 @@ class Account:
             await self.claims.finish(
                 str(run.execution_id), outcome=outcome.state, at=at, reason=outcome.reason, message=outcome.message
             )
+            if outcome.result is not None:
+                await self.results.keep(run, outcome.result.content, outcome.result.ttl_seconds)
         except Unavailable as error:
             activity.logger.warning("scheduler.end_unrecorded %s", error.message)
 
     def _write(self, run: Run, outcome: Outcome, at: datetime) -> None:
         folder, identity = self._folder_now(run), identity_of(run)
-        if outcome.result is not None:
-            documents.write(
-                folder, identity, "result", {"result": outcome.result}, completed_at=at, status=outcome.state
-            )
+        if outcome.result is not None and frozen.is_detached(run):
+            body: documents.Body = {"result": outcome.result.content}
+            documents.write(folder, identity, "result", body, completed_at=at, status=outcome.state)
         ending = Ending(state=outcome.state, reason=outcome.reason, message=outcome.message)
         endings.write(folder, identity, ending, at)
 

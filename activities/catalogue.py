@@ -21,3 +21,6 @@ class Catalogue:
             raise PipelineMissing from error
         except Conflict as error:
             raise PipelineUnreleased from error
+
+    async def draft_sha256(self, workspace: str, pipeline: str) -> str | None:
+        return await self.pipelines.draft_sha256(workspace, pipeline)

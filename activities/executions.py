@@ -32,7 +32,16 @@ from domain.run import Advanced, Origin, Run, RunState, advance, hand_over
 from domain.values import Value
 from evidence import folders
 from evidence.book import SLOT
-from executors.protocol import DetachedExecutor, EvidenceRun, Execution, Outcome, Prepared, Refused, SlotExecutor
+from executors.protocol import (
+    DetachedExecutor,
+    EvidenceRun,
+    Execution,
+    Outcome,
+    Prepared,
+    Rechecks,
+    Refused,
+    SlotExecutor,
+)
 from executors.registry import Registry
 from readmodel.claims import Claims, ClaimUnconfirmed
 from readmodel.tables import ExecutionStatus
@@ -66,6 +75,7 @@ class ExecutionActivities:
     client: Client
     executors: Registry
     claims: Claims
+    account: Account
     workspaces: Workspaces
     storage: Path
     worker: str
@@ -83,6 +93,7 @@ class ExecutionActivities:
         try:
             prepared = await self._prepare(order)
             folder = await self._bind_folder(order.run, prepared)
+            await self._recheck(order.run, prepared)
             if lifeline.stopping:
                 raise _Stopped
             started = await self._claim(order.run, prepared, folder)
@@ -94,15 +105,15 @@ class ExecutionActivities:
             return _ended(order.run, stopped) if stopped.state is RunState.CANCELLED else Executed(change=None)
         if started is None:
             return Executed(change=None)
-        account, running = Account(self.claims, self.storage), started.run
-        await account.begin(running)
+        running = started.run
+        await self.account.begin(running)
         executor = self.executors.for_run(running.executor)
         if not isinstance(executor, SlotExecutor):
             return Executed(change=None, detached=started)
         execution = _execution(running, order.launch, prepared, self.storage)
         async with self._announced(started):
             outcome = await self._execute(executor, execution, lifeline)
-        await account.close(running, outcome)
+        await self.account.close(running, outcome)
         return _ended(running, outcome)
 
     async def _prepare(self, order: ExecuteRun) -> Prepared:
@@ -139,6 +150,15 @@ class ExecutionActivities:
             return await asyncio.to_thread(folders.allocate, *where, family, run.run_id)
         except folders.FolderUnwritable as error:
             raise Refused("folder_unwritable", str(error)) from error
+
+    async def _recheck(self, run: Run, prepared: Prepared) -> None:
+        executor = self.executors.for_run(run.executor)
+        if not isinstance(executor, Rechecks):
+            return
+        try:
+            await executor.recheck(run.workspace, prepared)
+        except Unavailable as error:
+            raise Refused("record_unwritable", error.message) from error
 
     async def _check_slot(self, run: Run, owner: str | None) -> None:
         """The lane sees to it that manual runs take turns. A lane that was ended by hand can't, and then the folder of

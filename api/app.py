@@ -29,6 +29,7 @@ from readmodel.hooks import Hooks
 from readmodel.names import Names
 from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
+from readmodel.results import Results
 from readmodel.workspaces import Workspaces
 
 
@@ -79,5 +80,17 @@ async def _parts(settings: Settings, database: Database, vault: Vault) -> Parts:
         database, queries, names, dependencies, workflows, workspaces, executors, settings, Claims(database)
     )
     manual = ManualRuns(database, queries, workflows, executors, settings.heartbeat_interval_seconds)
-    adviser, hooks_ = Adviser(database, queries, dependencies), Hooks(database)
-    return Parts(settings, database, queries, pipelines, workspaces, workflows, writer, manual, adviser, hooks_)
+    adviser = Adviser(database, queries, dependencies)
+    return Parts(
+        settings,
+        database,
+        queries,
+        pipelines,
+        workspaces,
+        workflows,
+        writer,
+        manual,
+        adviser,
+        Hooks(database),
+        Results(database),
+    )

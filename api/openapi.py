@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from api.pipeline_runs import ManualRunRequest
-from api.pipelines import ReleaseRequest
+from api.pipelines import PointRequest, ReleaseRequest
 from api.places import WorkspaceChange
 from api.problems import MEDIA_TYPE, Problem
 from api.schedules import RunNowRequest, ScheduleReplacement
@@ -31,6 +31,7 @@ BODIES = (
     RunNowRequest,
     WorkspaceChange,
     PipelineDefinition,
+    PointRequest,
     ReleaseRequest,
     ManualRunRequest,
     Problem,

@@ -19,6 +19,7 @@ from readmodel.database import Database
 from readmodel.hooks import Hooks
 from readmodel.pipelines import Pipelines
 from readmodel.queries import Queries
+from readmodel.results import Results
 from readmodel.workspaces import Workspaces
 
 DEFAULT_WORKSPACE = "default"
@@ -43,6 +44,7 @@ class Parts:
     manual_runs: ManualRuns
     adviser: Adviser
     hooks: Hooks
+    results: Results
 
 
 def _parts(request: Request) -> Parts:

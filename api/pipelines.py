@@ -1,18 +1,19 @@
-"""Pipelines over REST. Names have slashes, so a name is all that follows `pipelines/`; the only POST is a release,
-which ends in `/release`, so that no path means two things."""
+"""Pipelines over REST. Names have slashes, so a name is all that follows `pipelines/`. Acts are POSTs to names that end
+in `/release` and `/current`, which nothing else is posted to, and no name has the segment `versions`: no path means
+two things."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
 from api.bodies import body_as, describe, optional_body_as
 from api.parts import OPERATOR, PartsOf, Search, WorkspaceName
 from domain import pipeline
 from domain.errors import Invalid, NotFound
-from domain.pipeline import PipelineDefinition, PipelineView
+from domain.pipeline import PipelineDefinition, PipelineVersion, PipelineView, VersionName, VersionRow
 from domain.values import Value
 from readmodel.paging import LARGEST_PAGE, Page
 
@@ -22,6 +23,18 @@ router = APIRouter(prefix="/api/v1/workspaces/{workspace}/pipelines", tags=["pip
 class ReleaseRequest(Value):
     expected_sha256: str | None = None
     """The `draft_sha256` that was looked at; 409 when the draft is another by now."""
+
+
+class PointRequest(Value):
+    version: VersionName
+    """A released version's number, or `draft` where the workspace's posture is `development`."""
+    expected: VersionName | None = None
+    """What was current when it was looked at; 409 when it is another by now."""
+
+
+class PipelineVersions(Value):
+    items: tuple[VersionRow, ...]
+    """The newest first."""
 
 
 class PipelineFilter(Value):
@@ -35,6 +48,20 @@ async def list_pipelines(
 ) -> Page[PipelineView]:
     """Pipelines by name, a page at a time."""
     return await parts.pipelines.page(workspace, cursor=asked.cursor, limit=asked.limit)
+
+
+@router.get("/{name:path}/versions")
+async def list_versions(parts: PartsOf, workspace: WorkspaceName, name: str) -> PipelineVersions:
+    """The released versions of a pipeline, and which of them is current."""
+    return PipelineVersions(items=await parts.pipelines.versions(workspace, _known(name)))
+
+
+@router.get("/{name:path}/versions/{version}")
+async def read_version(
+    parts: PartsOf, workspace: WorkspaceName, name: str, version: Annotated[int, Path(ge=1, le=2**31 - 1)]
+) -> PipelineVersion:
+    """One released version, whole. It never changes."""
+    return await parts.pipelines.version(workspace, _known(name), version)
 
 
 @router.get("/{name:path}")
@@ -68,6 +95,25 @@ async def release_pipeline(
     """Makes the draft an immutable version and the current one. A draft that already is changes nothing."""
     expected = body.expected_sha256 if body else None
     return await parts.pipelines.release(workspace, _known(name), OPERATOR, expected_sha256=expected)
+
+
+@router.post("/{name:path}/current", openapi_extra=describe(PointRequest))
+async def point_pipeline(
+    parts: PartsOf,
+    workspace: WorkspaceName,
+    name: str,
+    body: Annotated[PointRequest, Depends(body_as(PointRequest))],
+) -> PipelineView:
+    """Moves the current pointer, which schedules follow, to a released version or to the draft. What was frozen before
+    runs as it is. The same again changes nothing."""
+    return await parts.pipelines.point(workspace, _known(name), body.version, OPERATOR, expected=body.expected)
+
+
+@router.delete("/{name:path}", status_code=204)
+async def discard_pipeline(parts: PartsOf, workspace: WorkspaceName, name: str) -> None:
+    """The pipeline is gone; what ran of it stays. Schedules that run it, which `GET …/schedules?target=pipeline:<name>`
+    lists, block at their next run until they are pointed at another or deleted."""
+    await parts.pipelines.discard(workspace, _known(name), OPERATOR)
 
 
 def _known(name: str) -> str:

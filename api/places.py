@@ -16,7 +16,7 @@ from api.problems import problem
 from domain.errors import Unavailable
 from domain.preview import Preview, preview
 from domain.values import Value
-from readmodel.workspaces import Workspace
+from domain.workspace import Posture, Workspace
 
 router = APIRouter()
 
@@ -33,6 +33,8 @@ class WorkspaceChange(Value):
     active: bool | None = None
     """An inactive workspace fires nothing and starts nothing. What fell due meanwhile is dealt with as after an outage
     when it is active again."""
+    posture: Posture | None = None
+    """In `development` a pipeline's current pointer may be moved to its draft."""
 
 
 class Alive(Value):
@@ -55,11 +57,20 @@ async def ensure_workspace(
     change: Annotated[WorkspaceChange | None, Depends(optional_body_as(WorkspaceChange))],
 ) -> Workspace:
     """Makes a workspace, unless it is there; `default` needs no making. With `active` it is then made active or
-    inactive, and all its schedules are told. Repeat the request if it was broken off."""
+    inactive, and all its schedules are told. 409 `workspace.drafts_current` for a `posture` that forbids what is
+    current. Repeat the request if it was broken off."""
     made = await parts.workspaces.ensure(workspace)
-    if change is None or change.active is None:
-        return made
-    return await parts.writer.set_workspace_active(workspace, change.active, by=OPERATOR)
+    if change is not None and change.posture is not None:
+        made = await parts.workspaces.set_posture(workspace, change.posture, OPERATOR)
+    if change is not None and change.active is not None:
+        made = await parts.writer.set_workspace_active(workspace, change.active, by=OPERATOR)
+    return made
+
+
+@router.get("/api/v1/workspaces/{workspace}", tags=["workspaces"])
+async def read_workspace(parts: PartsOf, workspace: str) -> Workspace:
+    """Whether it is active, and its posture."""
+    return await parts.workspaces.require(workspace)
 
 
 @router.get("/api/v1/preview", tags=["preview"])

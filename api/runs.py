@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -11,6 +12,7 @@ from api.parts import OPERATOR, PartsOf, RunId, Search, WorkspaceName
 from domain.run import Origin, Run, RunState, TrailRow
 from domain.values import Value
 from readmodel.paging import LARGEST_PAGE, Page
+from readmodel.results import RunResult
 
 router = APIRouter(prefix="/api/v1/workspaces/{workspace}/runs", tags=["runs"])
 
@@ -50,6 +52,14 @@ async def read_run(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> R
 async def read_trail(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> Trail:
     """Everything that happened to a run, in order."""
     return Trail(items=await parts.queries.trail(workspace, run_id))
+
+
+@router.get("/{run_id}/result")
+async def read_result(parts: PartsOf, workspace: WorkspaceName, run_id: RunId) -> RunResult:
+    """The small result of a run's last step, for the pipeline's `result_ttl_seconds` after its end. 404 `run.no_result`
+    and `run.result_expired`."""
+    run = await parts.queries.run(workspace, run_id)
+    return await parts.results.of(run, datetime.now(UTC))
 
 
 @router.post("/{run_id}/cancel", status_code=202)

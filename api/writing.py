@@ -40,6 +40,7 @@ from domain.names import name_key
 from domain.run import Origin, Run, RunState
 from domain.schedule import Moved, ScheduleDefinition, ScheduleView
 from domain.values import Value
+from domain.workspace import Workspace
 from executors.protocol import sealed
 from executors.registry import Registry
 from readmodel import audit
@@ -50,7 +51,7 @@ from readmodel.names import Names
 from readmodel.paging import LARGEST_PAGE
 from readmodel.projection import project
 from readmodel.queries import Queries
-from readmodel.workspaces import Workspace, Workspaces
+from readmodel.workspaces import Workspaces
 
 ID_BYTES = 12
 

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from cli import apply, evidence, graph, hooks, logs, manual, replan, runs, schedules
+from cli import apply, evidence, graph, hooks, logs, manual, pipelines, replan, runs, schedules, workspace
 from cli.command import UNREACHABLE, USAGE, command, complain, complain_of
 from cli.guide import guide
 from cli.occurrences import occurrences
@@ -47,16 +47,19 @@ for name, body in {
     "files": evidence.files,
     "evidence": evidence.evidence,
     "folders": evidence.folders,
+    "result": runs.result,
     "cancel": runs.cancel,
     "pause": schedules.pause,
     "resume": schedules.resume,
     "unblock": schedules.unblock,
     "delete": schedules.delete,
     "replan": replan.replan,
+    "workspace": workspace.workspace,
 }.items():
     command(app, name)(body)  # type: ignore[arg-type]  # each has options of its own
 
 app.add_typer(hooks.hooks)
+app.add_typer(pipelines.pipelines)
 
 
 @app.command()

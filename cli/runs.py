@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from datetime import UTC, datetime
@@ -62,6 +63,13 @@ def run_now(
     session.show(run.model_dump(mode="json"), lambda: tables.run(run, datetime.now(UTC)))
     if wait and run.state is not RunState.SUCCEEDED:
         raise typer.Exit(REFUSED)
+
+
+def result(session: Session, run_id: RunId) -> None:
+    """Print what a run returned, for as long as it is kept: an hour at most after its end."""
+    found = session.client.get(f"/runs/{run_meant(run_id)}/result")
+    content = found["result"]
+    session.show(found, lambda: Text(content if isinstance(content, str) else json.dumps(content, indent=2)))
 
 
 def cancel(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -17,13 +17,18 @@ from domain.values import Value
 from domain.workflow_call import WorkflowCall, check_call
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(/[a-z0-9][a-z0-9_-]*)*")
-RESERVED_SEGMENTS = frozenset({"runs", "evaluation", "reviews"})
+RESERVED_SEGMENTS = frozenset({"runs", "evaluation", "reviews", "versions"})
 
 RESERVED_GROUPS = frozenset({"work", "steps"})
 """What else is in a run folder."""
 
 StepId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
+
+
+DRAFT: Literal["draft"] = "draft"
+VersionName = int | Literal["draft"]
+"""A released version's number, or the draft as it is at the moment."""
 
 
 class Retry(Value):
@@ -68,6 +73,8 @@ class PipelineDefinition(Value):
     steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=200)]
     evaluation: Annotated[tuple[Step, ...], Field(max_length=50)] = ()
     """Steps that score a run whose steps have all succeeded. What becomes of them does not change how it ended."""
+    result_ttl_seconds: int = Field(default=3600, ge=0, le=3600)
+    """For so long a run's small result can be read after its end."""
     run_retention_count: int | None = Field(default=None, ge=1, le=100_000)
     """So many ended runs of each family (scheduled, webhook, manual) keep their files; all without it."""
 
@@ -78,12 +85,13 @@ class PipelineDefinition(Value):
 
 
 class PipelineView(Value):
-    """A pipeline as readers see it. `current_version` is what its schedules run; absent until the first release."""
+    """A pipeline as readers see it. `current_version` is what its schedules run, a released version's number or
+    `draft`; absent until there is one."""
 
     pipeline_id: str
     workspace: str
     name: str
-    current_version: int | None
+    current_version: VersionName | None
     released_versions: tuple[int, ...]
     draft: PipelineDefinition
     draft_sha256: str
@@ -96,9 +104,19 @@ class PipelineVersion(Value):
 
     pipeline_id: str
     name: str
-    version: int
+    version: VersionName
     body_sha256: str
     definition: PipelineDefinition
+
+
+class VersionRow(Value):
+    """A released version in a list: who made it when, and whether it is what schedules run."""
+
+    version: int
+    body_sha256: str
+    released_at: datetime
+    released_by: str
+    is_current: bool
 
 
 def check(definition: PipelineDefinition) -> None:
@@ -108,7 +126,7 @@ def check(definition: PipelineDefinition) -> None:
         raise Invalid(
             "pipeline.validation.name_invalid",
             "A pipeline's name is a path of lower-case words, such as finance/daily/revenue; "
-            "'runs', 'evaluation' and 'reviews' are reserved.",
+            "'runs', 'evaluation', 'reviews' and 'versions' are reserved.",
             field="name",
         )
     _check_steps(definition.steps, "steps")

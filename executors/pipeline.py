@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from domain import secrets
 from domain.errors import Invalid
 from domain.parameters import Reference, Resolved, resolve
-from domain.pipeline import PipelineVersion, Selection, check, select
+from domain.pipeline import DRAFT, PipelineVersion, Selection, check, select
 from domain.values import Value
 from executors import pipeline_payload, pipeline_secrets
 from executors.pipeline_payload import PipelinePayload
@@ -34,6 +34,9 @@ class PipelineUnreleased(Exception):
 class PipelineCatalogue(Protocol):
     async def current(self, workspace: str, pipeline: str) -> PipelineVersion:
         """What the pipeline's current pointer names now. Raises PipelineMissing or PipelineUnreleased."""
+
+    async def draft_sha256(self, workspace: str, pipeline: str) -> str | None:
+        """Of the pipeline's draft as it is now; None when the pipeline is gone."""
 
 
 class PipelineExecutor:
@@ -131,11 +134,21 @@ class PipelineExecutor:
             raise Refused("payload_invalid", f"The pipeline '{pipeline}' can't run: {refusal.message}") from refusal
         return version
 
+    async def recheck(self, workspace: str, prepared: Prepared) -> None:
+        """A released version never changes; a draft may have been saved since it was frozen."""
+        frozen = prepared.snapshot
+        if frozen["version"] != DRAFT:
+            return
+        now = await self._catalogue.draft_sha256(workspace, str(frozen["pipeline"]))
+        if now not in (None, frozen["body_sha256"]):
+            raise Refused("version_changed", f"The draft of '{frozen['pipeline']}' was edited before it could start.")
+
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
         frozen = _Frozen.model_validate(execution.prepared.body)
         workspace, pipeline = execution.identity.workspace, frozen.version.name
         parameters = pipeline_secrets.opened(workspace, pipeline, frozen.parameters, self._vault)
-        work = Work(execution, parameters, progress, self._means)
+        ttl = frozen.version.definition.result_ttl_seconds
+        work = Work(execution, parameters, progress, self._means, result_ttl_seconds=ttl)
         try:
             async with asyncio.timeout(execution.timeout_seconds):
                 await work.run(frozen.selection)

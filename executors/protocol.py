@@ -83,6 +83,17 @@ class Detached(Value):
     timeout_seconds: int
 
 
+LARGEST_RESULT = 64 << 10
+"""Bytes of a small result's text."""
+
+
+class Result(Value):
+    """What an execution returns to who asks soon; what lasts is what it wrote."""
+
+    content: JsonValue
+    ttl_seconds: int = 3600
+
+
 class Outcome(Value):
     """How an execution ended: succeeded, failed, cancelled or aborted, with the reason that belongs to it."""
 
@@ -90,8 +101,7 @@ class Outcome(Value):
     reason: str | None = None
     message: str | None = None
     steps_run: int = 0
-    result: JsonValue = None
-    """What it returned, where that is small enough to be kept with the run's documents."""
+    result: Result | None = None
 
 
 class Executor(Protocol):
@@ -129,6 +139,14 @@ class DetachedExecutor(Executor, Protocol):
 
     async def cancel(self, execution: Detached) -> None:
         """Asks it to end; `observe` tells whether and how it did. One that has ended already is no error."""
+
+
+@runtime_checkable
+class Rechecks(Protocol):
+    """What an executor offers too, if what it freezes may be edited until it is launched."""
+
+    async def recheck(self, workspace: str, prepared: Prepared) -> None:
+        """Asked right before the claim. Raises Refused `version_changed` when what was frozen has become another."""
 
 
 @runtime_checkable

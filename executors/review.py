@@ -103,6 +103,9 @@ class ReviewExecutor:
         evidence = EvidenceRun(run_id=run.run_id, owner=asked.pipeline, run_folder=run.run_folder)
         return prepared.model_copy(update={"snapshot": {**prepared.snapshot, **reviewed}, "evidence": evidence})
 
+    async def recheck(self, workspace: str, prepared: Prepared) -> None:
+        await self._pipelines.recheck(workspace, prepared)
+
     async def execute(self, execution: Execution, progress: Callable[[str], None]) -> Outcome:
         return await self._pipelines.execute(execution, progress)
 

@@ -31,13 +31,10 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from domain.identity import RunIdentity
 from domain.run import RunState
-from executors.protocol import Outcome
+from executors.protocol import LARGEST_RESULT, Outcome, Result
 
 MEMO = "almanac"
 HEADER = "almanac-run-identity"
-
-KEPT_RESULT_BYTES = 64 << 10
-"""A larger result is not kept with the run's documents; Temporal has it."""
 
 
 class Workflows:
@@ -108,9 +105,9 @@ def _succeeded(result: Any) -> Outcome:
         text = json.dumps(result, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError):
         return Outcome(state=RunState.SUCCEEDED, message="Its result is not JSON, so it is not kept here.")
-    if len(text.encode(errors="replace")) > KEPT_RESULT_BYTES:
-        return Outcome(state=RunState.SUCCEEDED, message="Its result is too large to be kept here.")
-    return Outcome(state=RunState.SUCCEEDED, result=json.loads(text))
+    if len(text.encode(errors="replace")) > LARGEST_RESULT:
+        return Outcome(state=RunState.SUCCEEDED, message="Its result is too large to be kept here; Temporal has it.")
+    return Outcome(state=RunState.SUCCEEDED, result=Result(content=json.loads(text)))
 
 
 def _unsuccessful(cause: BaseException) -> Outcome:

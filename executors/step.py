@@ -6,6 +6,7 @@
     <run folder>/steps/<step>/parameters-1.json   the run's parameters, where there are any
     <run folder>/steps/<step>/result-1.json     how it ended
     <run folder>/steps/<step>/cost.jsonl     what it says it has cost, which becomes cost-1.json
+    <run folder>/steps/<step>/returned.json  what the run returns, if this is its last step
 
 A group's steps have all this below the group's folder, and the steps of an evaluation have it below the paired folder
 of the evaluation, where they may leave score.jsonl too.
@@ -28,7 +29,7 @@ from pydantic import JsonValue
 
 from domain.pipeline import Step
 from evidence import documents
-from executors import http_step, step_logs, told, workflow_step
+from executors import http_step, returned, step_logs, told, workflow_step
 from executors.pipeline_secrets import Opened
 from executors.process import Captured, Command, Ended, Guardians, Program
 from executors.protocol import Execution
@@ -88,6 +89,7 @@ def _command(step: Step, execution: Execution, parameters: Opened) -> Command:
             **_environment(step, execution, identity),
             **_parameters(step, execution, parameters),
             **told.variables(execution, stdout),
+            returned.VARIABLE: str(returned.beside(stdout)),
         },
         directory=work,
         stdout=stdout,

@@ -41,3 +41,9 @@ def make(directory: Path) -> tuple[Path, Path]:
         stderr.touch(exist_ok=False)
         return stdout, stderr
     raise AssertionError("the numbers never end")
+
+
+def latest(directory: Path) -> Path | None:
+    """What the last attempt printed; None before there is any."""
+    found = list(directory.glob("stdout*.log"))
+    return max(found, key=lambda path: (len(path.name), path.name), default=None)

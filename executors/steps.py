@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from domain.pipeline import Group, Selection, Step
 from domain.run import RunState
-from executors import step
+from executors import returned, step
 from executors.pipeline_secrets import Opened
-from executors.protocol import Execution, Outcome
+from executors.protocol import Execution, Outcome, Result
 
 STEPS_AT_ONCE = 4
 
@@ -34,8 +36,15 @@ class _Place:
 
 class Work:
     def __init__(
-        self, execution: Execution, parameters: Opened, progress: Callable[[str], None], means: step.Means
+        self,
+        execution: Execution,
+        parameters: Opened,
+        progress: Callable[[str], None],
+        means: step.Means,
+        *,
+        result_ttl_seconds: int,
     ) -> None:
+        self._ttl_seconds = result_ttl_seconds
         self._execution = execution
         self._parameters = parameters
         self._means = means
@@ -45,19 +54,33 @@ class Work:
         self._started = 0
         self._failures: dict[str, str] = {}
         self._are_done = False
+        self._result: JsonValue = None
+        self._remark: str | None = None
 
     async def run(self, selection: Selection) -> None:
-        groups = [self._of_group(group) for group in selection.groups]
-        for place in groups or [_Place(self._execution)]:
+        places = [self._of_group(group) for group in selection.groups] or [_Place(self._execution)]
+        for place in places:
             await self._all(selection.steps, place)
             self._failures |= place.failures
         self._are_done = True
+        if not self._failures:
+            await asyncio.to_thread(self._take_result, selection.steps[-1], places[-1])
         if selection.evaluation and not self._failures:
             await self._all(selection.evaluation, self._of_evaluation())
 
+    def _take_result(self, last: Step, place: _Place) -> None:
+        """One that can't be kept is no failure: what lasts is what the steps wrote."""
+        try:
+            self._result = returned.read(last, place.execution, self._parameters)
+        except returned.TooLarge as remark:
+            self._remark = str(remark)
+        except OSError as error:
+            self._remark = f"The result of step '{last.id}' can't be read: {error.strerror or error}."
+
     def outcome(self) -> Outcome:
         if not self._failures:
-            return Outcome(state=RunState.SUCCEEDED, steps_run=self._started)
+            result = None if self._result is None else Result(content=self._result, ttl_seconds=self._ttl_seconds)
+            return Outcome(state=RunState.SUCCEEDED, message=self._remark, steps_run=self._started, result=result)
         first, failure = next(iter(self._failures.items()))
         more = len(self._failures) - 1
         message = f"Step '{first}' {failure}" + (f" (and {more} more failed)" if more else "")

@@ -116,7 +116,7 @@ class _Attempt:
     def write(self, outcome: Outcome | None) -> None:
         ended_at, problem, stdout = datetime.now(UTC), self.problem(outcome), self.logs.stdout
         if outcome is not None and outcome.result is not None:
-            printed = masked(json.dumps(outcome.result, ensure_ascii=False), self.parameters.hidden)
+            printed = masked(json.dumps(outcome.result.content, ensure_ascii=False), self.parameters.hidden)
             stdout.write_text(printed + "\n", encoding="utf-8")
         told = "\n".join(filter(None, (f"workflow {self.workflow_id}", problem)))
         self.logs.stderr.write_text(told + "\n", encoding="utf-8")

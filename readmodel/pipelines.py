@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select, update
+from sqlalchemy import ColumnElement, Row, Select, func, select, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from domain import pipeline
 from domain.errors import Conflict, NotFound
-from domain.pipeline import PipelineDefinition, PipelineVersion, PipelineView
+from domain.pipeline import DRAFT, PipelineDefinition, PipelineVersion, PipelineView, VersionName, VersionRow
+from domain.workspace import Posture
 from readmodel import audit, workspaces
 from readmodel.database import Database
 from readmodel.paging import Page, check_limit, page_of, position_of
@@ -33,6 +34,7 @@ class Pipelines:
         statement = insert(pipelines).values(workspace=workspace, name=definition.name, **draft)
         changed = statement.on_conflict_do_update(
             index_elements=["workspace", "name"],
+            index_where=pipelines.c.discarded_at.is_(None),
             set_=draft,
             where=pipelines.c.draft_sha256 != statement.excluded.draft_sha256,
         ).returning(pipelines.c.pipeline_id)
@@ -60,6 +62,63 @@ class Pipelines:
                 await _audit(connection, "pipeline.release", workspace, name, by, version)
             return await _view(connection, workspace, name)
 
+    async def point(
+        self, workspace: str, name: str, version: VersionName, by: str, *, expected: VersionName | None = None
+    ) -> PipelineView:
+        """Moves the current pointer to a released version or, where the workspace's posture allows it, to the draft.
+        The same again changes nothing. Raises NotFound `pipeline.not_found` and `pipeline.version_not_found`, Conflict
+        `pipeline.draft_not_allowed`, and `pipeline.current_changed` when the pointer was not where the caller saw it
+        (`expected`)."""
+        async with self._database.transaction() as connection:
+            posture = await workspaces.lock(connection, workspace)
+            before = await _view(connection, workspace, name)
+            if expected is not None and before.current_version != expected:
+                raise _current_changed(before)
+            if version == DRAFT and posture is not Posture.DEVELOPMENT:
+                raise _draft_not_allowed(workspace)
+            if version != DRAFT and version not in before.released_versions:
+                raise _version_not_found(name, version)
+            if before.current_version == version:
+                return before
+            values = {"current_version": None if version == DRAFT else version, "current_is_draft": version == DRAFT}
+            await _set(connection, before.pipeline_id, by, **values)
+            await _audit(connection, "pipeline.point", workspace, name, by, version)
+            return await _view(connection, workspace, name)
+
+    async def discard(self, workspace: str, name: str, by: str) -> None:
+        """There is no such pipeline any more; what ran of it keeps its rows and its files. One that is saved under its
+        name later is another. Raises NotFound `pipeline.not_found`."""
+        async with self._database.transaction() as connection:
+            await workspaces.lock(connection, workspace)
+            found = await _view(connection, workspace, name)
+            await _set(connection, found.pipeline_id, by, discarded_at=func.now())
+            await _audit(connection, "pipeline.discard", workspace, name, by)
+
+    async def versions(self, workspace: str, name: str) -> tuple[VersionRow, ...]:
+        """The released versions, the newest first. Raises NotFound `pipeline.not_found`."""
+        async with self._database.reading() as connection:
+            found = await _view(connection, workspace, name)
+            mine = pipeline_versions.c.pipeline_id == found.pipeline_id
+            asked = select(pipeline_versions).where(mine).order_by(pipeline_versions.c.version.desc())
+            return tuple(_as_row(row, found) for row in await connection.execute(asked))
+
+    async def version(self, workspace: str, name: str, version: int) -> PipelineVersion:
+        """Raises NotFound `pipeline.not_found` and `pipeline.version_not_found`."""
+        async with self._database.reading() as connection:
+            found = await _view(connection, workspace, name)
+            mine = (pipeline_versions.c.pipeline_id == found.pipeline_id) & (pipeline_versions.c.version == version)
+            row = (await connection.execute(select(pipeline_versions).where(mine))).first()
+        if row is None:
+            raise _version_not_found(name, version)
+        return _as_version(name, row)
+
+    async def draft_sha256(self, workspace: str, name: str) -> str | None:
+        """Of the draft as it is now; None where there is no such pipeline."""
+        asked = select(pipelines.c.draft_sha256).where(_is_named(workspace, name))
+        async with self._database.reading() as connection:
+            found: str | None = await connection.scalar(asked)
+        return found
+
     async def get(self, workspace: str, name: str) -> PipelineView:
         """Raises NotFound `pipeline.not_found`."""
         async with self._database.reading() as connection:
@@ -80,25 +139,30 @@ class Pipelines:
         """What a schedule of this pipeline runs now. Raises NotFound `pipeline.not_found` and Conflict
         `pipeline.not_released`."""
         asked = (
-            select(pipelines.c.pipeline_id, pipelines.c.name, pipeline_versions)
+            select(
+                pipelines, pipeline_versions.c.version, pipeline_versions.c.body_sha256, pipeline_versions.c.definition
+            )
             .outerjoin(pipeline_versions, _IS_CURRENT)
-            .where(pipelines.c.workspace == workspace, pipelines.c.name == name)
+            .where(_is_named(workspace, name))
         )
         async with self._database.reading() as connection:
             row = (await connection.execute(asked)).first()
         if row is None:
             raise _not_found(name)
+        if row.current_is_draft:
+            return PipelineVersion(
+                pipeline_id=row.pipeline_id,
+                name=name,
+                version=DRAFT,
+                body_sha256=row.draft_sha256,
+                definition=PipelineDefinition.model_validate(row.draft),
+            )
         if row.version is None:
             raise Conflict("pipeline.not_released", f"The pipeline '{name}' has no released version; release it first.")
-        return PipelineVersion(
-            pipeline_id=row.pipeline_id,
-            name=row.name,
-            version=row.version,
-            body_sha256=row.body_sha256,
-            definition=PipelineDefinition.model_validate(row.definition),
-        )
+        return _as_version(name, row)
 
 
+_OF_VERSION = (pipeline_versions.c.version, pipeline_versions.c.body_sha256, pipeline_versions.c.definition)
 _IS_CURRENT = (pipeline_versions.c.pipeline_id == pipelines.c.pipeline_id) & (
     pipeline_versions.c.version == pipelines.c.current_version
 )
@@ -117,7 +181,7 @@ _CURRENT_SHA256 = select(pipeline_versions.c.body_sha256).where(_IS_CURRENT).sca
 
 async def _draft_to_release(connection: AsyncConnection, workspace: str, name: str) -> Row[Any]:
     """The draft, locked, so that versions are numbered one after the other."""
-    mine = (pipelines.c.workspace == workspace) & (pipelines.c.name == name)
+    mine = _is_named(workspace, name)
     await connection.execute(select(pipelines.c.pipeline_id).where(mine).with_for_update())
     asked = select(pipelines, _LAST_VERSION.label("last_version"), _CURRENT_SHA256.label("current_sha256")).where(mine)
     row = (await connection.execute(asked)).first()
@@ -136,15 +200,21 @@ async def _add_version(connection: AsyncConnection, draft: Row[Any], version: in
             released_by=by,
         )
     )
-    await connection.execute(
-        update(pipelines)
-        .where(pipelines.c.pipeline_id == draft.pipeline_id)
-        .values(current_version=version, changed_at=func.now(), changed_by=by)
-    )
+    await _set(connection, draft.pipeline_id, by, current_version=version, current_is_draft=False)
+
+
+async def _set(connection: AsyncConnection, pipeline_id: str, by: str, **values: Any) -> None:
+    changed = update(pipelines).where(pipelines.c.pipeline_id == pipeline_id)
+    await connection.execute(changed.values(**values, changed_at=func.now(), changed_by=by))
+
+
+def _is_named(workspace: str, name: str) -> ColumnElement[bool]:
+    return (pipelines.c.workspace == workspace) & (pipelines.c.name == name) & pipelines.c.discarded_at.is_(None)
 
 
 def _views(workspace: str) -> Select[Any]:
-    return select(pipelines, _RELEASED.label("released_versions")).where(pipelines.c.workspace == workspace)
+    mine = (pipelines.c.workspace == workspace) & pipelines.c.discarded_at.is_(None)
+    return select(pipelines, _RELEASED.label("released_versions")).where(mine)
 
 
 async def _view(connection: AsyncConnection, workspace: str, name: str) -> PipelineView:
@@ -155,16 +225,65 @@ async def _view(connection: AsyncConnection, workspace: str, name: str) -> Pipel
 
 
 def _as_view(row: Row[Any]) -> PipelineView:
-    return PipelineView.model_validate(dict(row._mapping) | {"released_versions": row.released_versions or ()})
+    read = {name: value for name, value in row._mapping.items() if name in PipelineView.model_fields}
+    current = DRAFT if row.current_is_draft else row.current_version
+    return PipelineView.model_validate(
+        read | {"current_version": current, "released_versions": row.released_versions or ()}
+    )
+
+
+def _as_row(row: Row[Any], of: PipelineView) -> VersionRow:
+    read = {name: value for name, value in row._mapping.items() if name in VersionRow.model_fields}
+    return VersionRow.model_validate(read | {"is_current": row.version == of.current_version})
+
+
+def _as_version(name: str, row: Row[Any]) -> PipelineVersion:
+    return PipelineVersion(
+        pipeline_id=row.pipeline_id,
+        name=name,
+        version=row.version,
+        body_sha256=row.body_sha256,
+        definition=PipelineDefinition.model_validate(row.definition),
+    )
 
 
 async def _audit(
-    connection: AsyncConnection, action: str, workspace: str, name: str, by: str, version: int | None = None
+    connection: AsyncConnection, action: str, workspace: str, name: str, by: str, version: VersionName | None = None
 ) -> None:
+    to_draft = {"version": DRAFT} if version == DRAFT else {}
     await audit.append(
-        connection, by=by, action=action, workspace=workspace, subjects={"pipeline": name}, revision=version
+        connection,
+        by=by,
+        action=action,
+        workspace=workspace,
+        subjects={"pipeline": name, **to_draft},
+        revision=version if isinstance(version, int) else None,
     )
 
 
 def _not_found(name: str) -> NotFound:
     return NotFound("pipeline.not_found", f"There is no pipeline '{name}' in this workspace.")
+
+
+def _version_not_found(name: str, version: VersionName) -> NotFound:
+    return NotFound(
+        "pipeline.version_not_found",
+        f"The pipeline '{name}' has no released version {version}.",
+        hint="Its versions are listed under `…/versions`.",
+    )
+
+
+def _current_changed(found: PipelineView) -> Conflict:
+    return Conflict(
+        "pipeline.current_changed",
+        f"The current version of '{found.name}' is {found.current_version or 'none'} by now; look again.",
+        current_version=found.current_version,
+    )
+
+
+def _draft_not_allowed(workspace: str) -> Conflict:
+    return Conflict(
+        "pipeline.draft_not_allowed",
+        f"In the workspace {workspace} only released versions run.",
+        hint="Release the draft, or set the workspace's posture to development.",
+    )

@@ -24,6 +24,7 @@ from sqlalchemy import (
     Text,
     Uuid,
     bindparam,
+    false,
     func,
     text,
     true,
@@ -32,6 +33,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from domain.run import Origin, RunState
 from domain.schedule import Condition
+from domain.workspace import Posture
 
 
 class ExecutionStatus(StrEnum):
@@ -57,6 +59,7 @@ workspaces = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("active", Boolean, nullable=False, server_default=true()),
+    Column("posture", _choice(Posture), nullable=False, server_default=Posture.PRODUCTION.value),
     Column("created_at", TIME, nullable=False, server_default=func.now()),
 )
 
@@ -145,11 +148,13 @@ pipelines = Table(
     Column("workspace", Text, ForeignKey("workspaces.name"), nullable=False),
     Column("name", SORTED_TEXT, nullable=False),
     Column("current_version", Integer),
+    Column("current_is_draft", Boolean, nullable=False, server_default=false()),
     Column("draft", JSONB, nullable=False),
     Column("draft_sha256", Text, nullable=False),
     Column("changed_at", TIME, nullable=False, server_default=func.now()),
     Column("changed_by", Text, nullable=False),
-    Index("pipelines_by_name", "workspace", "name", unique=True),
+    Column("discarded_at", TIME),
+    Index("pipelines_by_name", "workspace", "name", unique=True, postgresql_where=text("discarded_at IS NULL")),
 )
 
 pipeline_versions = Table(
@@ -161,6 +166,16 @@ pipeline_versions = Table(
     Column("definition", JSONB, nullable=False),
     Column("released_at", TIME, nullable=False, server_default=func.now()),
     Column("released_by", Text, nullable=False),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("workspace", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("expires_at", TIME, nullable=False),
+    Index("results_by_expiry", "expires_at"),
 )
 
 hooks = Table(

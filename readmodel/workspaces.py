@@ -8,19 +8,13 @@ from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from domain.errors import Invalid, NotFound
-from domain.values import Value
+from domain.errors import Conflict, Invalid, NotFound
+from domain.workspace import Posture, Workspace
 from readmodel import audit
 from readmodel.database import Database
-from readmodel.tables import workspaces
+from readmodel.tables import pipelines, workspaces
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-
-
-class Workspace(Value):
-    name: str
-    active: bool
-    """An inactive workspace fires nothing."""
 
 
 class Workspaces:
@@ -41,12 +35,24 @@ class Workspaces:
 
     async def set_active(self, name: str, active: bool, by: str) -> Workspace:
         """Raises NotFound `workspace.not_found`. Leaves a row in the audit."""
-        await self.require(name)
         async with self._database.transaction() as connection:
+            await lock(connection, name)
             await connection.execute(update(workspaces).where(workspaces.c.name == name).values(active=active))
             action = "workspace.activate" if active else "workspace.deactivate"
             await audit.append(connection, by=by, action=action, workspace=name, subjects={"workspace": name})
-        return Workspace(name=name, active=active)
+        return await self.require(name)
+
+    async def set_posture(self, name: str, posture: Posture, by: str) -> Workspace:
+        """The same again changes nothing. Raises NotFound `workspace.not_found`, and Conflict
+        `workspace.drafts_current` while a pipeline's current pointer is at what the posture does not allow."""
+        async with self._database.transaction() as connection:
+            if await lock(connection, name) is not posture:
+                if posture is not Posture.DEVELOPMENT:
+                    await _refuse_current_drafts(connection, name)
+                await connection.execute(update(workspaces).where(workspaces.c.name == name).values(posture=posture))
+                subjects = {"workspace": name, "posture": posture.value}
+                await audit.append(connection, by=by, action="workspace.posture", workspace=name, subjects=subjects)
+        return await self.require(name)
 
     async def is_active(self, name: str) -> bool:
         """One that was never made was never made inactive either."""
@@ -62,15 +68,28 @@ class Workspaces:
             row = (await connection.execute(select(workspaces).where(workspaces.c.name == name))).first()
         if row is None:
             raise _not_found()
-        return Workspace(name=row.name, active=row.active)
+        return Workspace(name=row.name, active=row.active, posture=row.posture)
 
 
-async def lock(connection: AsyncConnection, name: str) -> None:
-    """One at a time: holds the workspace's row until the transaction ends. Raises NotFound
+async def lock(connection: AsyncConnection, name: str) -> Posture:
+    """One at a time: holds the workspace's row until the transaction ends, and answers its posture. Raises NotFound
     `workspace.not_found`."""
-    row = select(workspaces.c.name).where(workspaces.c.name == name).with_for_update(key_share=True)
-    if not NAME.fullmatch(name) or (await connection.execute(row)).first() is None:
+    asked = select(workspaces.c.posture).where(workspaces.c.name == name).with_for_update(key_share=True)
+    found = await connection.scalar(asked) if NAME.fullmatch(name) else None
+    if found is None:
         raise _not_found()
+    return Posture(found)
+
+
+async def _refuse_current_drafts(connection: AsyncConnection, name: str) -> None:
+    mine = (pipelines.c.workspace == name) & pipelines.c.current_is_draft & pipelines.c.discarded_at.is_(None)
+    found = list(await connection.scalars(select(pipelines.c.name).where(mine).order_by(pipelines.c.name).limit(20)))
+    if found:
+        raise Conflict(
+            "workspace.drafts_current",
+            f"The draft is what runs of: {', '.join(found)}. In production only released versions run.",
+            hint="Release these pipelines, or move their current pointers to released versions, then try again.",
+        )
 
 
 def _not_found() -> NotFound:

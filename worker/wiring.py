@@ -34,6 +34,7 @@ from readmodel.database import Database
 from readmodel.pipelines import Pipelines
 from readmodel.projection import Projector
 from readmodel.queries import Queries
+from readmodel.results import Results
 from readmodel.workspaces import Workspaces
 from worker.converter import DATA_CONVERTER
 from worker.settings import WorkerSettings
@@ -76,12 +77,14 @@ def workers(client: Client, database: Database, executors: Registry, settings: W
     kinship = KinshipActivities(Queries(database))
     watching = WatchingActivities(client)
     claims = Claims(database)
-    detached = DetachedActivities(executors, Account(claims, settings.storage))
+    account = Account(claims, Results(database), settings.storage)
+    detached = DetachedActivities(executors, account)
     inquiry = InquiryActivities(claims, Queries(database), settings.storage, detached)
     executions = ExecutionActivities(
         client=client,
         executors=executors,
         claims=claims,
+        account=account,
         workspaces=Workspaces(database),
         storage=settings.storage,
         worker=settings.worker_name,

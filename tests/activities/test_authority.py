@@ -8,6 +8,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
+from activities.account import Account
 from activities.executions import ExecuteRun, ExecutionActivities
 from activities.retention import Retention
 from domain.authority import SYSTEM, Permission
@@ -18,6 +19,7 @@ from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.projection import Projector
 from readmodel.queries import Queries
+from readmodel.results import Results
 from readmodel.workspaces import Workspaces
 from tests.domain.builders import run as a_run
 
@@ -39,6 +41,7 @@ async def test_who_may_not_run_pipelines_starts_nothing(
         client=client,
         executors=Registry({}, {}),
         claims=Claims(database),
+        account=Account(Claims(database), Results(database), storage),
         workspaces=Workspaces(database),
         storage=storage,
         worker="w",

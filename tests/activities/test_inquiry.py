@@ -27,6 +27,7 @@ from readmodel.claims import Claims
 from readmodel.database import Database
 from readmodel.projection import Projector
 from readmodel.queries import Queries
+from readmodel.results import Results
 from readmodel.tables import executions
 from tests.domain.builders import run as a_run
 
@@ -47,7 +48,7 @@ class Case:
             self.claims,
             Queries(database),
             storage,
-            DetachedActivities(Registry({}, {}), Account(self.claims, storage)),
+            DetachedActivities(Registry({}, {}), Account(self.claims, Results(database), storage)),
         )
         self.run = a_run(f"s{uuid.uuid4().hex[:8]}", workspace="acme")
         self.execution_id = ids.execution_id(self.run.run_id)

@@ -47,7 +47,7 @@ async def test_a_waiting_run_is_cancelled_and_the_one_that_runs_is_not(desk: Des
 async def test_an_inactive_workspace_starts_nothing_and_forgets_nothing(desk: Desk) -> None:
     schedule = await desk.created(cron="0 * * * *")
     switched = await desk.put("", {"active": False})
-    assert switched.json() == {"name": desk.workspace, "active": False}
+    assert switched.json() == {"name": desk.workspace, "active": False, "posture": "production"}
 
     async def told() -> bool:
         return (await desk.get(f"/schedules/{schedule['schedule_id']}")).json()["next_due_at"] is None

@@ -52,5 +52,6 @@ async def test_every_body_is_described(document: dict[str, Any]) -> None:
         f"post {root}/schedules/{{schedule_id}}/run-now",
         f"put {root}/pipelines/{{name}}",
         f"post {root}/pipelines/{{name}}/release",
+        f"post {root}/pipelines/{{name}}/current",
         f"post {root}/pipelines/{{name}}/runs",
     }

@@ -42,6 +42,10 @@ class Catalogue:
             pipeline_id="p1", name=pipeline, version=3, body_sha256=definition.body_sha256, definition=definition
         )
 
+    async def draft_sha256(self, workspace: str, pipeline: str) -> str | None:
+        definition = self.pipelines.get(pipeline)
+        return None if definition is None else definition.body_sha256
+
 
 def step(step_id: str, *command: str, **more: Any) -> Step:
     return Step(id=step_id, command=command, **more)
@@ -283,7 +287,8 @@ async def test_a_step_knows_its_run(tmp_path: Path) -> None:
     await ran.outcome()
     known, directory = json.loads(ran.output("load"))
     identity_file = Path(known.pop("ALMANAC_RUN_IDENTITY"))
-    assert known.pop("ALMANAC_COST_FILE").startswith(f"{ran.folder}/steps/load/")
+    for told in ("ALMANAC_COST_FILE", "ALMANAC_RESULT_FILE"):
+        assert known.pop(told).startswith(f"{ran.folder}/steps/load/")
     known.pop("LC_CTYPE", None)
     assert directory == str(ran.folder / "work")
     assert known == {

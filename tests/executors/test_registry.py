@@ -18,6 +18,9 @@ class NoPipelines:
     async def current(self, workspace: str, pipeline: str) -> PipelineVersion:
         raise PipelineMissing
 
+    async def draft_sha256(self, workspace: str, pipeline: str) -> str | None:
+        return None
+
 
 THIRD_PARTY = """
 class Sparkler:

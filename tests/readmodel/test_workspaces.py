@@ -7,15 +7,16 @@ import asyncio
 import pytest
 
 from domain.errors import Invalid, NotFound
+from domain.workspace import Posture, Workspace
 from readmodel.audit import Audit, append
 from readmodel.database import Database
-from readmodel.workspaces import Workspace, Workspaces
+from readmodel.workspaces import Workspaces
 
 
 async def test_ensure_makes_it_once(database: Database) -> None:
     workspaces = Workspaces(database)
     made = await asyncio.gather(*(workspaces.ensure("team-a") for _ in range(5)))
-    assert set(made) == {Workspace(name="team-a", active=True)}
+    assert set(made) == {Workspace(name="team-a", active=True, posture=Posture.PRODUCTION)}
     assert await workspaces.require("team-a") == made[0]
 
 
