@@ -46,6 +46,13 @@ BENCHES = (
     Bench("herd", "A herd of 300", HERD, ("--n", "300"), ("--n", "50")),
     Bench("herd", "A herd of 1,000", HERD, ("--n", "1000"), ("--n", "100")),
     Bench(
+        "sustained",
+        "One after another",
+        "How many runs a second with 40 schedules that are always busy, beside as many loops of bare workflows.",
+        (),
+        ("--schedules", "10", "--seconds", "10"),
+    ),
+    Bench(
         "catchup",
         "After an hour without workers",
         "From the worker's start until the latest occurrence of each has ended and all others are accounted for.",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from temporalio.client import WorkflowHandle
@@ -211,6 +212,28 @@ async def run_ends(stage: Stage, harness: Harness) -> None:
         await harness.final(schedule)
 
 
+async def run_detached(stage: Stage, harness: Harness) -> None:
+    """One ends, one is asked to end, and of one nobody is certain that it began until it tells its end."""
+    probe = stage.detached
+    ended, cancelled = [await harness.create(executor="detached_probe", lane=lane) for lane in "ab"]
+    for schedule in (ended, cancelled):
+        await harness.run_now(schedule)
+    for schedule in (ended, cancelled):
+        running = await harness.in_state(schedule, RunState.RUNNING)
+        await eventually(partial(_is_in, running.run_id, probe.launched), what="its launch")
+        if schedule is cancelled:
+            await _run(harness, running).signal(messages.CANCEL_RUN_SIGNAL, CancelRun(by="test"))
+            await eventually(partial(_is_in, running.run_id, probe.cancelled), what="its executor being asked")
+        probe.end(running.run_id)
+        await harness.final(schedule)
+    lost = await harness.create(executor="detached_probe", script="lost", lane="c", lateness_seconds=0)
+    await harness.run_now(lost)
+    (unknown,) = await harness.final(lost)
+    probe.begin(unknown.run_id)
+    probe.end(unknown.run_id)
+    await harness.in_state(lost, RunState.SUCCEEDED)
+
+
 async def run_cancelled(stage: Stage, harness: Harness) -> None:
     schedule = await harness.create(script="hold")
     await harness.run_now(schedule)
@@ -264,6 +287,7 @@ TOGETHER: dict[str, Scenario] = {
         lane_renewed_in_doubt,
         lane_started_anew,
         run_ends,
+        run_detached,
         run_cancelled,
     )
 }
@@ -277,6 +301,10 @@ ALONE: dict[str, Scenario] = {
 
 def _run(harness: Harness, run: Run) -> WorkflowHandle[Any, Any]:
     return harness.client.get_workflow_handle(ids.run_workflow_id(run.workspace, run.run_id))
+
+
+async def _is_in(run_id: str, those: list[str]) -> bool:
+    return run_id in those
 
 
 async def _in_state(harness: Harness, run: Run, state: RunState, within: float = 30.0) -> None:

@@ -22,7 +22,7 @@ from executors.registry import Registry
 from readmodel import migrate
 from readmodel.database import Database
 from tests.workflows.harness import Harness
-from tests.workflows.probe import ProbeExecutor
+from tests.workflows.probe import DetachedProbe, ProbeExecutor
 from worker import wiring
 from worker.settings import WorkerSettings
 
@@ -35,6 +35,7 @@ class Stage:
     client: Client
     database: Database
     probe: ProbeExecutor = field(default_factory=ProbeExecutor)
+    detached: DetachedProbe = field(default_factory=DetachedProbe)
     _slots: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def harness(self, workspace: str, history_limit: int | None = None) -> Harness:
@@ -98,7 +99,7 @@ class Stage:
 
     @property
     def _registry(self) -> Registry:
-        return Registry({self.probe.name: self.probe}, {})
+        return Registry({self.probe.name: self.probe, self.detached.name: self.detached}, {})
 
     @property
     def _settings(self) -> WorkerSettings:
