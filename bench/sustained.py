@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from typing import Self
 
 from rich.console import Console
 from rich.table import Table
@@ -41,10 +41,8 @@ async def measure(schedules: int, seconds: float) -> dict[str, float]:
         await Workspaces(parts.database).ensure(WORKSPACE)
         async with parts.worker("-m", "worker", almanac_max_concurrent_runs=str(schedules)):
             await fleet.many(lambda number: create(parts, number), schedules)
-            ends = Ends(parts)
-            looking = asyncio.create_task(ends.look())
-            almanac = await rate(lambda number, count: run_now(parts, ends, number, count), schedules, seconds)
-            looking.cancel()
+            async with Ends(parts) as ends:
+                almanac = await rate(lambda number, count: run_now(parts, ends, number, count), schedules, seconds)
     show(schedules, seconds, almanac, native)
     return {
         "schedules": schedules,
@@ -60,14 +58,22 @@ class Ends:
 
     def __init__(self, parts: Servers) -> None:
         self._parts = parts
-        self._since = datetime.now(UTC)
         self._waiting: dict[str, asyncio.Event] = {}
+
+    async def __aenter__(self) -> Self:
+        self._looking = asyncio.create_task(self._look())
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        self._looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._looking
 
     async def of(self, run_id: str) -> None:
         await self._waiting.setdefault(run_id, asyncio.Event()).wait()
         del self._waiting[run_id]
 
-    async def look(self) -> None:
+    async def _look(self) -> None:
         while True:
             asked = select(runs.c.run_id).where(runs.c.run_id.in_(list(self._waiting)), runs.c.state.in_(FINAL_STATES))
             async with self._parts.database.reading() as connection:
@@ -108,15 +114,13 @@ async def rate(do: Callable[[int, int], Awaitable[None]], loops: int, seconds: f
     tasks = [asyncio.create_task(loop(number)) for number in range(loops)]
     await asyncio.sleep(WARM_UP_SECONDS)
     began = time.monotonic()
-    await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    failed, under_way = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     ended = time.monotonic()
-    for task in tasks:
-        failed = task.done()
+    for task in under_way:
         task.cancel()
-        if failed:
-            await task
-        with suppress(asyncio.CancelledError):
-            await task
+    await asyncio.gather(*under_way, return_exceptions=True)
+    for task in failed:
+        await task
     return sum(1 for at in done if began <= at <= ended) / (ended - began)
 
 
