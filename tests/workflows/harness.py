@@ -36,12 +36,13 @@ from tests.workflows.probe import ProbeExecutor
 _ids = itertools.count(1)
 
 LONGEST_STEP = timedelta(hours=12)
+LONGEST_CALL = timedelta(minutes=2)
 SHORTEST_STEP = timedelta(milliseconds=1)
 """What the server's clock counts in."""
 
 
 @contextmanager
-def _connection_may_end() -> Iterator[None]:
+def _stream_may_be_reset() -> Iterator[None]:
     try:
         yield
     except RPCError as error:
@@ -144,15 +145,15 @@ class Harness:
     async def let_pass(self, time: timedelta) -> None:
         """Only where the server's clock skips. In steps, for each is one call, and a call may not take for ever.
 
-        This server now and then ends a connection, and the call that was under way with it: its clock goes on, so the
+        This server now and then resets the stream of a call that takes long. Its clock goes on all the same, so the
         steps go by that clock and not by the number of answers.
         """
         end = await self.now() + time
         while (left := end - await self.now()) >= SHORTEST_STEP:
             step = SleepRequest()
             step.duration.FromTimedelta(min(left, LONGEST_STEP))
-            with _connection_may_end():
-                await self.client.test_service.unlock_time_skipping_with_sleep(step)
+            with _stream_may_be_reset():
+                await self.client.test_service.unlock_time_skipping_with_sleep(step, timeout=LONGEST_CALL)
 
     async def now(self) -> datetime:
         """By the server's clock, where it skips."""
