@@ -22,7 +22,7 @@ NEXT: dict[str, set[str]] = {
     "not_started": set(),
     "skipped": set(),
 }
-"""Written from section 6.1: a run is held back, admitted, claimed, running, and then final; `unknown` has a late truth."""
+"""Written from section 6.1: a run is held back, admitted, claimed, running, then final; `unknown` has a late truth."""
 
 OPEN = {"waiting", "queued", "starting", "running"}
 BLOCK = 10_000

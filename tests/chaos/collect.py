@@ -60,10 +60,11 @@ def _run(record: dict[str, Any], trail: tuple[TrailRow, ...]) -> RunRow:
     stretch = record["missed"]
     missed = (certain(stretch["first"]), certain(stretch["last"]), stretch["count"]) if stretch else None
     same = ("run_id", "workspace", "schedule_id", "origin", "state", "reason", "seq", "target", "execution_id")
-    times = ("scheduled_for", "started_at", "ended_at", "start_by")
+    values: dict[str, Any] = {name: record[name] for name in (*same, "run_folder", "stands_in")}
+    for name in ("scheduled_for", "started_at", "ended_at", "start_by"):
+        values[name] = seconds(record[name])
     return RunRow(
-        **{name: record[name] for name in (*same, "run_folder", "stands_in")},
-        **{name: seconds(record[name]) for name in times},
+        **values,
         revision=record["schedule_revision"],
         recorded_at=certain(record["recorded_at"]),
         missed=missed,
@@ -128,8 +129,8 @@ async def _life(client: Client, workflow_id: str, chain: list[tuple[WorkflowExec
 
 
 def _follow(events: Iterable[HistoryEvent], said: list[Said], tasks: list[float]) -> None:
-    """A signal is dealt with by the next task that begins after it and is completed; an accepted update by the task that
-    was completed just before it was noted."""
+    """A signal is dealt with by the next task that begins after it and is completed; an accepted update by the task
+    that was completed just before it was noted."""
     arrived: list[tuple[str, dict[str, Any]]] = []
     began, taken = 0.0, 0
     for event in events:

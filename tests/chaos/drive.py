@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,8 +19,9 @@ from temporalio.service import RPCError
 from tests.chaos import acts, checker, collect
 from tests.chaos.acts import Town, root
 from tests.chaos.evidence import Evidence, Violation
-from tests.chaos.plan import WORKSPACES, Blow, Pipeline, Plan, Size, plan
+from tests.chaos.plan import WORKSPACES, Act, Blow, Pipeline, Size, plan
 from tests.chaos.stack import HEARTBEAT_SECONDS, Stack, stack
+from tests.waiting import eventually
 
 FENCE_SECONDS = 7.0 * HEARTBEAT_SECONDS
 """Six missed heartbeats and one more."""
@@ -29,6 +30,8 @@ TELL_EVERY_SECONDS = 5.0
 QUIET_SECONDS = 240.0
 """How long Almanac may take to heal once nothing is done to it any more."""
 WORKERS = 2
+EVIDENCE = "evidence.pickle"
+"""Beside the logs, so that what a check has found can be looked at again."""
 UNREACHABLE = (OSError, RPCError, RuntimeError, asyncpg.PostgresError)
 
 Say = Callable[[str], None]
@@ -70,19 +73,27 @@ def say(words: str) -> None:
     print(f"{datetime.now():%H:%M:%S} {words}", file=sys.stderr, flush=True)  # noqa: DTZ005  for the eye
 
 
-async def run(seed: int, size: Size, *, worker_module: str = "worker", tell: Say = say, **extra: str) -> Outcome:
-    """`worker_module` is what worker processes run, `extra` further variables of their environment."""
+async def run(
+    seed: int,
+    size: Size,
+    folder: Path,
+    *,
+    worker_module: str = "worker",
+    tell: Say = say,
+    quiet: float = QUIET_SECONDS,
+    **extra: str,
+) -> Outcome:
+    """In an empty folder, which keeps the logs and the evidence. `worker_module` is what worker processes run, `extra`
+    further variables of their environment; healing may take `quiet` seconds."""
     made = plan(seed, size, datetime.now(UTC))
-    with tempfile.TemporaryDirectory(prefix="almanac-chaos-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        async with stack(folder, workers=WORKERS, worker_module=worker_module, **extra) as up, up.http() as http:
-            town = Town(made, http, await up.client())
-            await settle(town, up)
-            tell(f"seed {seed}: {len(town.ids)} schedules, {len(made.acts)} acts, {len(made.blows)} blows")
-            await _storm(town, up, tell)
-            await _quiet(town, up, tell)
-            evidence = await _collected(town, up)
+    async with stack(folder, workers=WORKERS, worker_module=worker_module, **extra) as up, up.http() as http:
+        town = Town(made, http, await up.client())
+        await settle(town, up)
+        tell(f"seed {seed}: {len(town.ids)} schedules, {len(made.acts)} acts, {len(made.blows)} blows")
+        await _storm(town, up, tell)
+        await _quiet(town, up, tell, quiet)
+        evidence = await _collected(town, up)
+    await asyncio.to_thread((folder / EVIDENCE).write_bytes, pickle.dumps(evidence))
     found = checker.violations(evidence)
     for violation in found:
         print(checker.trace(evidence, violation), flush=True)
@@ -103,7 +114,7 @@ async def settle(town: Town, up: Stack) -> None:
         await town.certainly("POST", f"{root(workspace)}/pipelines/{pipeline.name}/release")
     for planned in town.plan.schedules:
         if not planned.spare:
-            assert await acts.add(town, planned), planned
+            await eventually(lambda one=planned: acts.add(town, one), within=120, what=f"{planned}")  # type: ignore[misc]
 
 
 def _definition(pipeline: Pipeline, up: Stack) -> dict[str, object]:
@@ -123,7 +134,7 @@ async def _storm(town: Town, up: Stack, tell: Say) -> None:
     began = time.monotonic()
     doing: set[asyncio.Task[None]] = set()
     async with _beside(_people(town), _told(town, up, tell, began)):
-        queue = sorted([*town.plan.acts, *town.plan.blows], key=lambda each: each.at)
+        queue: list[Act | Blow] = sorted([*town.plan.acts, *town.plan.blows], key=lambda each: each.at)
         for each in queue:
             if each.at > town.plan.size.seconds:
                 break
@@ -140,8 +151,7 @@ async def _strike(up: Stack, blow: Blow) -> None:
     if blow.seconds:
         await part.halt(blow.seconds)
         return
-    while not part.kill():
-        await asyncio.sleep(0.2)
+    await eventually(part.killed, what=f"{name} to be there to be killed")
 
 
 @asynccontextmanager
@@ -192,13 +202,13 @@ async def _states(up: Stack) -> str:
 # Afterwards ------------------------------------------------------------------------------------------------------
 
 
-async def _quiet(town: Town, up: Stack, tell: Say) -> None:
+async def _quiet(town: Town, up: Stack, tell: Say, within: float) -> None:
     """Nothing is killed any more and nothing new falls due; returns when nothing is open, or after a bounded time:
     what is still open then is for the checker to tell."""
     await town.certainly("PUT", root("annex"), {"active": True})
     for number in town.ids:
         await town.certainly("POST", f"{town.path(number)}/pause")
-    until = time.monotonic() + QUIET_SECONDS
+    until = time.monotonic() + within
     left = ["everything"]
     while time.monotonic() < until:
         with suppress(*UNREACHABLE):
@@ -207,7 +217,7 @@ async def _quiet(town: Town, up: Stack, tell: Say) -> None:
                 tell("quiet")
                 return
         await asyncio.sleep(0.5)
-    tell(f"not quiet after {QUIET_SECONDS:.0f} s: {'; '.join(left[:10])}")
+    tell(f"not quiet after {within:.0f} s: {'; '.join(left[:10])}")
 
 
 async def _unsettled(town: Town, up: Stack) -> list[str]:

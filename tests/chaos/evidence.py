@@ -83,8 +83,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Said:
-    """What a schedule's workflow was told: an update it accepted or a signal, and when the workflow task that dealt with
-    it began, which is the schedule's own time of it."""
+    """What a schedule's workflow was told: an update it accepted or a signal, and when the workflow task that dealt
+    with it began, which is the schedule's own time of it."""
 
     at: float
     name: str

@@ -50,9 +50,9 @@ class Part:
             with suppress(AlmanacError):
                 await self.server.start()
 
-    def kill(self) -> bool:
+    async def killed(self) -> bool:
         """Whether there was something to kill."""
-        done = bool(self._processes()) and _signal(self._processes()[:1], signal.SIGKILL)
+        done = _signal(self._processes()[:1], signal.SIGKILL)
         self.kills += done
         return done
 
@@ -119,7 +119,6 @@ async def stack(folder: Path, *, workers: int, worker_module: str = "worker", **
     """All parts, started and kept. `worker_module` is what a worker process runs."""
     data = DataFolder(folder / "data")
     (folder / "ledger").touch()
-    (folder / "ledger").chmod(0o666)
     async with AsyncExitStack() as left:
         left.enter_context(data.held())
         ports = {"temporal": free_port(), "api": free_port()}

@@ -118,9 +118,11 @@ class _Teller:
                 self._paused = said.at
                 self._story.cuts.append(said.at)
             case "resume" if self._paused is not None:
-                self._paused = self._silence(self._paused, said.at, "paused")
+                self._silence(self._paused, said.at, "paused")
+                self._paused = None
             case "unblock" if self._blocked is not None:
-                self._blocked = self._silence(self._blocked, said.at, "blocked")
+                self._silence(self._blocked, said.at, "blocked")
+                self._blocked = None
             case "delete":
                 self._story.deleted_at = said.at
                 self._story.cuts.append(said.at)
