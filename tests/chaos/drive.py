@@ -20,12 +20,10 @@ from tests.chaos import acts, checker, collect
 from tests.chaos.acts import Town, root
 from tests.chaos.evidence import Evidence, Violation
 from tests.chaos.plan import WORKSPACES, Act, Blow, Pipeline, Size, plan
-from tests.chaos.stack import HEARTBEAT_SECONDS, Stack, stack
+from tests.chaos.stack import Stack, stack
 from tests.waiting import eventually
 
-FENCE_SECONDS = 7.0 * HEARTBEAT_SECONDS
-"""Six missed heartbeats and one more."""
-UNBLOCK_AFTER_SECONDS = FENCE_SECONDS + 2
+UNBLOCK_AFTER_FENCE_SECONDS = 2.0
 TELL_EVERY_SECONDS = 5.0
 QUIET_SECONDS = 240.0
 """How long Almanac may take to heal once nothing is done to it any more."""
@@ -86,7 +84,8 @@ async def run(
     """In an empty folder, which keeps the logs and the evidence. `worker_module` is what worker processes run, `extra`
     further variables of their environment; healing may take `quiet` seconds."""
     made = plan(seed, size, datetime.now(UTC))
-    async with stack(folder, workers=WORKERS, worker_module=worker_module, **extra) as up, up.http() as http:
+    beats = {"ALMANAC_HEARTBEAT_INTERVAL_SECONDS": str(size.heartbeat_seconds)}
+    async with stack(folder, WORKERS, worker_module, beats | extra) as up, up.http() as http:
         town = Town(made, http, await up.client())
         await settle(town, up)
         tell(f"seed {seed}: {len(town.ids)} schedules, {len(made.acts)} acts, {len(made.blows)} blows")
@@ -175,7 +174,7 @@ async def _people(town: Town) -> None:
             found = await town.call("GET", f"{root(workspace)}/schedules?condition=blocked&limit=100")
             for view in found.json()["items"] if found is not None and found.status_code == 200 else []:
                 since = datetime.fromisoformat(view["blocked"]["since"]).timestamp()
-                if time.time() - since > UNBLOCK_AFTER_SECONDS:
+                if time.time() - since > town.plan.size.fence_seconds + UNBLOCK_AFTER_FENCE_SECONDS:
                     await town.call("POST", f"{root(workspace)}/schedules/{view['schedule_id']}/unblock")
 
 
@@ -244,7 +243,7 @@ async def _collected(town: Town, up: Stack) -> Evidence:
     lives, workflows = await collect.histories(town.client)
     return Evidence(
         until=until,
-        fence_seconds=FENCE_SECONDS,
+        fence_seconds=town.plan.size.fence_seconds,
         steps={(workspace, pipeline.name): pipeline.steps for workspace, pipeline in town.plan.pipelines},
         runs=runs,
         schedules=schedules,

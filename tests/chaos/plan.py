@@ -70,6 +70,15 @@ class Size:
     schedules: int
     act_every: float
     blow_every: float
+    slowest_step: float = 25.0
+    """Seconds, more or less."""
+    heartbeat_seconds: int = 2
+
+    @property
+    def fence_seconds(self) -> float:
+        """How long after its last sign of life a lost execution may still be going on: six missed heartbeats and one
+        more."""
+        return 7.0 * self.heartbeat_seconds
 
 
 @dataclass(frozen=True)
@@ -122,18 +131,18 @@ HALTS = {"halt": (1.5, 6.0), "long halt": (15.0, 20.0)}
 def plan(seed: int, size: Size, now: datetime) -> Plan:
     """`now` decides only what can't be decided without it: a deadline within the run."""
     chance = random.Random(seed)
-    pipelines = tuple(_pipelines(chance, size.schedules))
+    pipelines = tuple(_pipelines(chance, size))
     schedules: list[Planned] = []
     for number in range(size.schedules):
         schedules.append(_schedule(chance, number, schedules, pipelines, now, size))
     return Plan(seed, size, pipelines, tuple(schedules), _acts(chance, size), _blows(chance, size))
 
 
-def _pipelines(chance: random.Random, schedules: int) -> list[tuple[str, Pipeline]]:
+def _pipelines(chance: random.Random, size: Size) -> list[tuple[str, Pipeline]]:
     found = []
-    for number in range(max(schedules * 6 // 10, 3)):
+    for number in range(max(size.schedules * 6 // 10, 3)):
         workspace = WORKSPACES[number % 6 == 5]
-        seconds = chance.choice((0.2, 0.3, 0.5, 1.0, 2.0, 8.0, 25.0)) if number else 8.0
+        seconds = min(chance.choice((0.2, 0.3, 0.5, 1.0, 2.0, 8.0, 25.0)) if number else 8.0, size.slowest_step)
         pipeline = Pipeline(f"p{number}", chance.choice((1, 1, 1, 2)), seconds, chance.choice((0, 0, 7)))
         found.append((workspace, pipeline))
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,6 @@ from embedded.supervision import Server
 from embedded.temporal_server import TemporalServer
 from readmodel import migrate
 
-HEARTBEAT_SECONDS = 2
 ROOT = Path(__file__).parents[2]
 RESTART_SECONDS = 0.5
 
@@ -115,8 +114,8 @@ class Stack:
 
 
 @asynccontextmanager
-async def stack(folder: Path, *, workers: int, worker_module: str = "worker", **extra: str) -> AsyncIterator[Stack]:
-    """All parts, started and kept. `worker_module` is what a worker process runs."""
+async def stack(folder: Path, workers: int, worker_module: str, further: Mapping[str, str]) -> AsyncIterator[Stack]:
+    """All parts, started and kept. `worker_module` is what a worker process runs, `further` are settings."""
     data = DataFolder(folder / "data")
     (folder / "ledger").touch()
     async with AsyncExitStack() as left:
@@ -128,7 +127,7 @@ async def stack(folder: Path, *, workers: int, worker_module: str = "worker", **
             left.push_async_callback(server.stop)
             await server.start()
         await migrate.upgrade(postgres.url)
-        settings = _settings(data, postgres, temporal, ports["api"]) | extra
+        settings = _settings(data, postgres, temporal, ports["api"]) | dict(further)
         parts = {"PostgreSQL": Part("PostgreSQL", postgres), "Temporal": Part("Temporal", temporal)}
         polls = worker_polls(temporal.address, NAMESPACE)
         for number in range(1, workers + 1):
@@ -164,7 +163,6 @@ def _settings(data: DataFolder, postgres: PostgresServer, temporal: TemporalServ
         "ALMANAC_API_HOST": "127.0.0.1",
         "ALMANAC_API_PORT": str(api_port),
         "ALMANAC_MIN_INTERVAL_SECONDS": "60",
-        "ALMANAC_HEARTBEAT_INTERVAL_SECONDS": str(HEARTBEAT_SECONDS),
         "ALMANAC_MAX_CONCURRENT_RUNS": "8",
         "ALMANAC_RECORD_TIMEOUT_SECONDS": "3",
         "ALMANAC_DRAIN_SECONDS": "3",
