@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from itertools import takewhile
 
 from domain import cron, zones
-from domain.dependency import match
+from domain.dependency import match_ordered
 from domain.occurrences import Occurrence, iterate
 from domain.planning import wait_end
 from domain.schedule import ScheduleDefinition
@@ -71,9 +71,13 @@ def _on_parent(
     for occurrence in _ahead(parent, now - timedelta(days=2), DATES_AHEAD + timedelta(days=4)):
         for day in occurrence.local_dates:
             due.setdefault(day, []).append(occurrence.at)
-    candidates = [(occurrence, [at for day in occurrence.local_dates for at in due.get(day, ())]) for occurrence in own]
-    matched = [(occurrence, at) for occurrence, instants in candidates if (at := match(instants, occurrence.at))]
-    absent = [occurrence for occurrence, instants in candidates if not instants]
+    matched, absent = [], []
+    for occurrence in own:
+        at = match_ordered(_on_dates(due, occurrence.local_dates), occurrence.at)
+        if at is None:
+            absent.append(occurrence)
+        else:
+            matched.append((occurrence, at))
     if absent and not matched:
         yield f"{parent.name} is never due on a date of this schedule in the next 60 days, so nothing would run."
     elif absent:
@@ -90,6 +94,13 @@ def _on_parent(
         )
     if usual is not None:
         yield from _deadline(definition, parent, matched, usual)
+
+
+def _on_dates(due: Mapping[date, list[datetime]], dates: tuple[date, ...]) -> list[datetime]:
+    """What is due on these dates, in order. Nearly every occurrence has one date, whose instants are not copied."""
+    first, *others = dates
+    found = due.get(first, [])
+    return sorted({*found, *(at for day in others for at in due.get(day, ()))}) if others else found
 
 
 def _deadline(
