@@ -110,10 +110,9 @@ def _deadline(
     usual: timedelta,
 ) -> Iterator[str]:
     zone, needed = zones.load(definition.timezone), usual + timedelta(minutes=definition.after_delay_minutes)
-    ends = [
-        (at, wait_end(zone, occurrence.local_dates[-1], definition.dependency_deadline)) for occurrence, at in matched
-    ]
-    missed = [end - at for at, end in ends if at + needed > end]
+    waiting = [(at, occurrence.local_dates[-1]) for occurrence, at in matched]
+    ends = {day: wait_end(zone, day, definition.dependency_deadline) for day in {day for _, day in waiting}}
+    missed = [ends[day] - at for at, day in waiting if at + needed > ends[day]]
     if missed:
         yield (
             f"{parent.name} usually takes {_span(usual)} (95th percentile), and this schedule stops waiting "
