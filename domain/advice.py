@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from itertools import takewhile
 
 from domain import cron, zones
-from domain.dependency import match
+from domain.dependency import match_ordered
 from domain.occurrences import Occurrence, iterate
 from domain.planning import wait_end
 from domain.schedule import ScheduleDefinition
@@ -71,9 +71,13 @@ def _on_parent(
     for occurrence in _ahead(parent, now - timedelta(days=2), DATES_AHEAD + timedelta(days=4)):
         for day in occurrence.local_dates:
             due.setdefault(day, []).append(occurrence.at)
-    candidates = [(occurrence, [at for day in occurrence.local_dates for at in due.get(day, ())]) for occurrence in own]
-    matched = [(occurrence, at) for occurrence, instants in candidates if (at := match(instants, occurrence.at))]
-    absent = [occurrence for occurrence, instants in candidates if not instants]
+    matched, absent = [], []
+    for occurrence in own:
+        at = match_ordered(_on_dates(due, occurrence.local_dates), occurrence.at)
+        if at is None:
+            absent.append(occurrence)
+        else:
+            matched.append((occurrence, at))
     if absent and not matched:
         yield f"{parent.name} is never due on a date of this schedule in the next 60 days, so nothing would run."
     elif absent:
@@ -92,6 +96,13 @@ def _on_parent(
         yield from _deadline(definition, parent, matched, usual)
 
 
+def _on_dates(due: Mapping[date, list[datetime]], dates: tuple[date, ...]) -> list[datetime]:
+    """What is due on these dates, in order. Nearly every occurrence has one date, whose instants are not copied."""
+    first, *others = dates
+    found = due.get(first, [])
+    return sorted({*found, *(at for day in others for at in due.get(day, ()))}) if others else found
+
+
 def _deadline(
     definition: ScheduleDefinition,
     parent: ScheduleDefinition,
@@ -99,10 +110,9 @@ def _deadline(
     usual: timedelta,
 ) -> Iterator[str]:
     zone, needed = zones.load(definition.timezone), usual + timedelta(minutes=definition.after_delay_minutes)
-    ends = [
-        (at, wait_end(zone, occurrence.local_dates[-1], definition.dependency_deadline)) for occurrence, at in matched
-    ]
-    missed = [end - at for at, end in ends if at + needed > end]
+    waiting = [(at, occurrence.local_dates[-1]) for occurrence, at in matched]
+    ends = {day: wait_end(zone, day, definition.dependency_deadline) for day in {day for _, day in waiting}}
+    missed = [ends[day] - at for at, day in waiting if at + needed > ends[day]]
     if missed:
         yield (
             f"{parent.name} usually takes {_span(usual)} (95th percentile), and this schedule stops waiting "

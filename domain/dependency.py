@@ -8,7 +8,8 @@ the dependent's instant, else the first of the date.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
@@ -63,9 +64,15 @@ class Settlement(Value):
 def match(candidates: Iterable[datetime], instant: datetime | None) -> datetime | None:
     """The last of a parent's occurrences of the date that is due at or before `instant`, else the first; the last of
     all where `instant` is None."""
-    ordered = sorted(candidates)
-    before = [at for at in ordered if instant is None or at <= instant]
-    return before[-1] if before else next(iter(ordered), None)
+    return match_ordered(sorted(candidates), instant)
+
+
+def match_ordered(candidates: Sequence[datetime], instant: datetime | None) -> datetime | None:
+    """The same where the candidates are in order already, as when thousands of instants are matched with them."""
+    if not candidates:
+        return None
+    due = len(candidates) if instant is None else bisect_right(candidates, instant)
+    return candidates[max(due - 1, 0)]
 
 
 def judge(parent: ParentWait, terminal: TerminalStatus) -> Verdict:

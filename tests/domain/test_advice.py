@@ -56,3 +56,11 @@ def test_schedules_that_wait_for_each_other_are_not_independent() -> None:
     assert not advice.independent("close", "gate", edges)
     assert not advice.independent("gate", "close", edges)
     assert advice.independent("gate", "other", edges)
+
+
+def test_a_dependent_that_is_due_every_minute_is_advised_without_looking_at_each_pair() -> None:
+    """Its parent has 1,440 occurrences for each of its 86,400; looking at all of them would take minutes."""
+    close = definition(name="close", cron="* * * * *")
+    pulse = definition(name="pulse", cron="* * * * *", after_schedule_ids=("close",), dependency_deadline="06:20")
+    (tight,) = advice.on_parents(pulse, {"close": close}, LATE, NOW)
+    assert "of 86400 occurrences in the next 60 days" in tight
