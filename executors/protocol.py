@@ -7,10 +7,11 @@ slot, or `launch` and `observe`, for what goes on elsewhere without one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -87,11 +88,24 @@ LARGEST_RESULT = 64 << 10
 """Bytes of a small result's text."""
 
 
+class TooLarge(Exception):
+    """There is a result, and it is too large to be a small one."""
+
+
 class Result(Value):
     """What an execution returns to who asks soon; what lasts is what it wrote."""
 
     content: JsonValue
     ttl_seconds: int = 3600
+
+    @classmethod
+    def of(cls, content: object, ttl_seconds: int = 3600) -> Self:
+        """Without halves of surrogate pairs, which no answer could carry. Raises ValueError, TypeError or
+        RecursionError for what is no JSON, or none that others can read, and TooLarge."""
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode(errors="replace")
+        if len(text) > LARGEST_RESULT:
+            raise TooLarge(f"It has more than {LARGEST_RESULT} bytes.")
+        return cls(content=json.loads(text), ttl_seconds=ttl_seconds)
 
 
 class Outcome(Value):

@@ -13,13 +13,9 @@ from evidence import files
 from executors import step_logs
 from executors.masking import masked
 from executors.pipeline_secrets import Opened
-from executors.protocol import LARGEST_RESULT, Execution
+from executors.protocol import LARGEST_RESULT, Execution, TooLarge
 
 VARIABLE = "ALMANAC_RESULT_FILE"
-
-
-class TooLarge(Exception):
-    """There is a result, and it is too large to be a small one. Its text says so."""
 
 
 def beside(stdout: Path) -> Path:
@@ -40,7 +36,7 @@ def read(step: Step, execution: Execution, parameters: Opened) -> JsonValue:
     except files.NoSuchFile:
         return None
     if len(content) > LARGEST_RESULT:
-        raise TooLarge(f"The result of step '{step.id}' has more than {LARGEST_RESULT} bytes and is not kept.")
+        raise TooLarge
     text = masked(content.decode(errors="replace"), parameters.hidden).strip()
     try:
         found: JsonValue = json.loads(text, parse_constant=_refuse)

@@ -6,7 +6,6 @@ its memo under `almanac`, and in the header `almanac-run-identity` for what look
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -31,10 +30,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from domain.identity import RunIdentity
 from domain.run import RunState
-from executors.protocol import LARGEST_RESULT, Outcome, Result
+from executors.protocol import Outcome, Result, TooLarge
 
 MEMO = "almanac"
 HEADER = "almanac-run-identity"
+
+LONGEST_WORDS = 1000
+"""Characters of what a workflow says of its failure."""
 
 
 class Workflows:
@@ -70,18 +72,25 @@ class Workflows:
             )
 
     async def ended(self, workflow_id: str) -> Outcome:
-        """How it ended, once it has, those runs included that it went on as. Raises RPCError."""
+        """How it ended, once it has, those runs included that it went on as or was reset to. Raises RPCError."""
         handle = self._client.get_workflow_handle(workflow_id)
+        while True:
+            outcome = await self._ended(handle)
+            if outcome.state is RunState.UNKNOWN or not await _goes_on(handle):
+                return outcome
+
+    async def _ended(self, handle: WorkflowHandle[Any, Any]) -> Outcome:
         try:
             return _succeeded(await handle.result())
         except WorkflowFailureError as failure:
             return _unsuccessful(failure.cause)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                return _missing(workflow_id)
+                return _missing(handle.id)
             raise
-        except (ValueError, TypeError, RuntimeError, LookupError) as error:
-            return await self._unreadable(handle, error)
+        except Exception as error:
+            # It is written in a way that this worker has no codec for; there is no limit to what that may raise.
+            return await _unreadable(handle, error)
 
     async def cancel(self, workflow_id: str) -> None:
         """Asks it to end. One that has ended, or is not there, is no error. Raises RPCError."""
@@ -91,23 +100,35 @@ class Workflows:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
 
-    async def _unreadable(self, handle: WorkflowHandle[Any, Any], error: Exception) -> Outcome:
-        """It has ended, and what it says of that is written in a way that this worker has no codec for."""
-        description = await handle.describe()
-        if description.status is WorkflowExecutionStatus.COMPLETED:
-            return Outcome(state=RunState.SUCCEEDED, message="Its result can't be read here.")
-        said = f"Its end ({description.status.name.lower() if description.status else 'none'}) can't be read here"
-        return Outcome(state=RunState.FAILED, reason="execution_failed", message=f"{said}: {type(error).__name__}.")
+
+async def _goes_on(handle: WorkflowHandle[Any, Any]) -> bool:
+    """A workflow that is reset goes on as another run, which the one that was reset knows nothing of."""
+    try:
+        return (await handle.describe()).status is WorkflowExecutionStatus.RUNNING
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+
+
+async def _unreadable(handle: WorkflowHandle[Any, Any], error: Exception) -> Outcome:
+    """Raises `error` while it goes on."""
+    status = (await handle.describe()).status
+    if status is None or status is WorkflowExecutionStatus.RUNNING:
+        raise error
+    if status is WorkflowExecutionStatus.COMPLETED:
+        return Outcome(state=RunState.SUCCEEDED, message="Its result can't be read here.")
+    message = f"It ended as {status.name.lower()}, and the rest can't be read here ({type(error).__name__})."
+    return Outcome(state=RunState.FAILED, reason="execution_failed", message=message)
 
 
 def _succeeded(result: Any) -> Outcome:
     try:
-        text = json.dumps(result, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError):
-        return Outcome(state=RunState.SUCCEEDED, message="Its result is not JSON, so it is not kept here.")
-    if len(text.encode(errors="replace")) > LARGEST_RESULT:
+        return Outcome(state=RunState.SUCCEEDED, result=None if result is None else Result.of(result))
+    except TooLarge:
         return Outcome(state=RunState.SUCCEEDED, message="Its result is too large to be kept here; Temporal has it.")
-    return Outcome(state=RunState.SUCCEEDED, result=Result(content=json.loads(text)))
+    except (TypeError, ValueError, RecursionError):
+        return Outcome(state=RunState.SUCCEEDED, message="Its result is not JSON that is kept here; Temporal has it.")
 
 
 def _unsuccessful(cause: BaseException) -> Outcome:
@@ -116,7 +137,9 @@ def _unsuccessful(cause: BaseException) -> Outcome:
         case CancelledError():
             return Outcome(state=RunState.CANCELLED, reason="cancelled", message="It was cancelled.")
         case TerminatedError():
-            return Outcome(state=RunState.FAILED, reason="execution_failed", message=f"It was terminated: {cause}.")
+            return Outcome(
+                state=RunState.FAILED, reason="execution_failed", message=f"It was terminated: {_said(cause)}"
+            )
         case WorkflowTimedOut():
             message = "Temporal ended it, because it took longer than it may."
             return Outcome(state=RunState.FAILED, reason="execution_timeout", message=message)
@@ -130,7 +153,8 @@ def _said(cause: BaseException) -> str:
     while root.__cause__ is not None:
         root = root.__cause__
     words = str(cause) or type(cause).__name__
-    return words if root is cause or not str(root) else f"{words}: {root}"
+    said = words if root is cause or not str(root) else f"{words}: {root}"
+    return said if len(said) <= LONGEST_WORDS else f"{said[: LONGEST_WORDS - 1]}…"
 
 
 def _missing(workflow_id: str) -> Outcome:

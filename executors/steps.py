@@ -12,13 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from domain.pipeline import Group, Selection, Step
 from domain.run import RunState
 from executors import returned, step
 from executors.pipeline_secrets import Opened
-from executors.protocol import Execution, Outcome, Result
+from executors.protocol import LARGEST_RESULT, Execution, Outcome, Result, TooLarge
 
 STEPS_AT_ONCE = 4
 
@@ -54,7 +52,7 @@ class Work:
         self._started = 0
         self._failures: dict[str, str] = {}
         self._are_done = False
-        self._result: JsonValue = None
+        self._result: Result | None = None
         self._remark: str | None = None
 
     async def run(self, selection: Selection) -> None:
@@ -71,16 +69,18 @@ class Work:
     def _take_result(self, last: Step, place: _Place) -> None:
         """One that can't be kept is no failure: what lasts is what the steps wrote."""
         try:
-            self._result = returned.read(last, place.execution, self._parameters)
-        except returned.TooLarge as remark:
-            self._remark = str(remark)
+            content = returned.read(last, place.execution, self._parameters)
+            self._result = None if content is None else Result.of(content, self._ttl_seconds)
+        except TooLarge:
+            self._remark = f"The result of step '{last.id}' has more than {LARGEST_RESULT} bytes and is not kept."
+        except (ValueError, RecursionError):
+            self._remark = f"The result of step '{last.id}' is not JSON that can be kept."
         except OSError as error:
             self._remark = f"The result of step '{last.id}' can't be read: {error.strerror or error}."
 
     def outcome(self) -> Outcome:
         if not self._failures:
-            result = None if self._result is None else Result(content=self._result, ttl_seconds=self._ttl_seconds)
-            return Outcome(state=RunState.SUCCEEDED, message=self._remark, steps_run=self._started, result=result)
+            return Outcome(state=RunState.SUCCEEDED, message=self._remark, steps_run=self._started, result=self._result)
         first, failure = next(iter(self._failures.items()))
         more = len(self._failures) - 1
         message = f"Step '{first}' {failure}" + (f" (and {more} more failed)" if more else "")

@@ -29,6 +29,30 @@ class Fail:
 
 
 @workflow.defn
+class Return:
+    """Something strange."""
+
+    @workflow.run
+    async def run(self, what: str) -> Any:
+        match what:
+            case "bytes":
+                return b"\xff\x00"
+            case "nan":
+                return float("nan")
+            case "flood":
+                return "x" * 100_000
+            case "half a pair":
+                return "\ud800"
+            case "depth":
+                deep: list[Any] = []
+                for _ in range(500):
+                    deep = [deep]
+                return deep
+            case _:
+                raise ApplicationError("y" * 100_000)
+
+
+@workflow.defn
 class Hold:
     """Until it is let go or cancelled."""
 
@@ -58,6 +82,6 @@ class GoOn:
 
 @asynccontextmanager
 async def foreign_worker(client: Client) -> AsyncIterator[None]:
-    workflows = [Echo, Fail, Hold, GoOn]
+    workflows = [Echo, Fail, Return, Hold, GoOn]
     async with Worker(client, task_queue=QUEUE, workflows=workflows, workflow_runner=UnsandboxedWorkflowRunner()):
         yield

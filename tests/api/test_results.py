@@ -67,6 +67,28 @@ async def test_a_flood_is_no_small_result_and_the_run_says_so(desk: Desk) -> Non
     assert (await result(desk, run)).status_code == 404
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "mkfifo $ALMANAC_RESULT_FILE",
+        "ln -s /etc/passwd $ALMANAC_RESULT_FILE",
+        "ln -s $ALMANAC_RESULT_FILE $ALMANAC_RESULT_FILE",
+        "printf '\\377\\000\\200' > $ALMANAC_RESULT_FILE",
+        "yes '[' | head -c 60000 > $ALMANAC_RESULT_FILE",
+        "{ printf '[%.0s' $(seq 500); printf ']%.0s' $(seq 500); } > $ALMANAC_RESULT_FILE",
+        "printf 1%.0s $(seq 9000) > $ALMANAC_RESULT_FILE",
+        """printf '"\\\\ud800"' > $ALMANAC_RESULT_FILE""",
+    ],
+    ids=["fifo", "link", "loop", "no text", "open brackets", "deep", "long number", "half a pair"],
+)
+async def test_whatever_is_there_the_run_ends_and_nothing_else_is_read(desk: Desk, script: str) -> None:
+    run = await ended(desk, step("only", script))
+    assert run["state"] == "succeeded", run
+    answer = await result(desk, run)
+    assert answer.status_code in (200, 404)
+    assert "root:" not in answer.text
+
+
 async def test_it_never_has_a_secret(desk: Desk) -> None:
     secret = {"name": "token", "type": "STRING", "secret": True}
     script = 'echo "{\\"token\\": \\"$ALMANAC_PARAMETER_TOKEN\\"}" > $ALMANAC_RESULT_FILE'

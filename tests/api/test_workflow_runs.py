@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest, ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.converter import PayloadConverter
 
 from api.settings import Settings
 from tests.api.desk import Desk, definition
-from tests.foreign_workflows import QUEUE, foreign_worker
+from tests.foreign_workflows import QUEUE, Hold, foreign_worker
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
@@ -111,6 +111,44 @@ async def test_its_end_is_the_run_s(
     run = await team.desk.ended((await team.ask(kind, args=args))["run_id"])
     assert (run["state"], run["reason"]) == (state, reason)
     assert said in (run["message"] or "")
+
+
+@pytest.mark.parametrize("what", ["bytes", "nan", "flood", "half a pair", "depth"])
+async def test_whatever_it_returns_the_run_ends(team: Team, what: str) -> None:
+    run = await team.desk.ended((await team.ask("Return", args=[what]))["run_id"])
+    assert run["state"] == "succeeded"
+    answer = await team.desk.get(f"/runs/{run['run_id']}/result")
+    assert answer.status_code == (200 if run["message"] is None else 404), (run["message"], answer.text)
+
+
+async def test_a_flood_of_words_is_cut(team: Team) -> None:
+    run = await team.desk.ended((await team.ask("Return", args=["words"]))["run_id"])
+    assert (run["state"], run["reason"]) == ("failed", "execution_failed")
+    assert 900 < len(run["message"]) < 1100
+
+
+async def test_one_that_is_reset_goes_on(team: Team) -> None:
+    asked = await team.ask("Hold")
+    handle = await team.running(asked["run_id"])
+
+    async def first_task() -> int | None:
+        events = [event async for event in handle.fetch_history_events()]
+        done = [event.event_id for event in events if event.HasField("workflow_task_completed_event_attributes")]
+        return done[0] if done else None
+
+    await team.client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=team.client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=handle.id),
+            reason="tried again",
+            request_id=handle.id,
+            workflow_task_finish_event_id=await eventually(first_task, what="its first task"),
+        )
+    )
+    await handle.signal(Hold.let_go)
+    run = await team.desk.ended(asked["run_id"])
+    assert run["state"] == "succeeded"
+    assert (await team.desk.get(f"/runs/{run['run_id']}/result")).json()["result"] == "let go"
 
 
 async def test_one_that_takes_too_long_is_ended_by_temporal(team: Team) -> None:
