@@ -6,7 +6,7 @@
 | no such workflow, or it is completed | 404 `schedule.not_found` |
 | it was once there and may not start again | 409 `schedule.deleted` |
 | resource exhausted | 429 `temporal.busy` |
-| unavailable, deadline, no connection, timeout | 503 `temporal.unavailable` |
+| unavailable, deadline, no connection, a broken one, timeout | 503 `temporal.unavailable` |
 
 Anything else is a defect and passes unchanged.
 """
@@ -37,7 +37,17 @@ BY_STATUS = {
     kind.status: kind for kind in (Invalid, Unauthenticated, Forbidden, NotFound, Conflict, TooLarge, Busy, Unavailable)
 }
 
-SILENT = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
+SILENT = frozenset(
+    {
+        RPCStatusCode.UNAVAILABLE,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.CANCELLED,
+        # A connection that breaks in the midst of a call.
+        RPCStatusCode.UNKNOWN,
+    }
+)
+BROKEN_STREAM = "h2 protocol error"
+"""How a connection that breaks is also reported, as INTERNAL, by its transport rather than by the server."""
 
 
 def to_refusal(error: Exception) -> AlmanacError | None:
@@ -91,7 +101,7 @@ def _of_rpc(error: RPCError) -> AlmanacError | None:
         return NotFound("schedule.not_found", "There is no such schedule in this workspace.")
     if error.status is RPCStatusCode.RESOURCE_EXHAUSTED:
         return Busy("temporal.busy", "Too many changes at once. Nothing was changed; try again in a moment.")
-    return unavailable() if error.status in SILENT else None
+    return unavailable() if error.status in SILENT or BROKEN_STREAM in error.message else None
 
 
 def _is_no_connection(error: Exception) -> bool:

@@ -38,6 +38,8 @@ def test_a_refusal_of_a_workflow_arrives_as_it_was_raised(raised: AlmanacError) 
         (RPCError("", RPCStatusCode.RESOURCE_EXHAUSTED, b""), Busy, "temporal.busy"),
         (RPCError("", RPCStatusCode.UNAVAILABLE, b""), Unavailable, "temporal.unavailable"),
         (RPCError("", RPCStatusCode.DEADLINE_EXCEEDED, b""), Unavailable, "temporal.unavailable"),
+        (RPCError("transport error", RPCStatusCode.UNKNOWN, b""), Unavailable, "temporal.unavailable"),
+        (RPCError("h2 protocol error: reset", RPCStatusCode.INTERNAL, b""), Unavailable, "temporal.unavailable"),
         (WorkflowUpdateRPCTimeoutOrCancelledError(), Unavailable, "temporal.unavailable"),
         (TimeoutError(), Unavailable, "temporal.unavailable"),
         (RuntimeError("Failed client connect: refused"), Unavailable, "temporal.unavailable"),
