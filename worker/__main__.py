@@ -6,6 +6,8 @@ import asyncio
 import logging
 import signal
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import uvloop
 from pydantic import ValidationError
@@ -14,6 +16,7 @@ from temporalio.client import Client
 from executors.vault import KeyUnusable, Vault
 from readmodel.database import Database
 from worker import wiring
+from worker.sandbox import keep_bytecode
 from worker.settings import WorkerSettings
 
 log = logging.getLogger("almanac.worker")
@@ -66,7 +69,9 @@ def main() -> int:
             print(f"ALMANAC_{'_'.join(str(p) for p in problem['loc']).upper()}: {problem['msg']}", file=sys.stderr)
         return 2
     try:
-        uvloop.run(serve(settings))
+        with TemporaryDirectory(prefix="almanac-bytecode-") as bytecode:
+            keep_bytecode(Path(bytecode))
+            uvloop.run(serve(settings))
     except KeyUnusable as error:
         print(f"almanac worker: {error}", file=sys.stderr)
         return 2

@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from temporalio.client import Client
-from temporalio.worker import PollerBehaviorAutoscaling, Worker, WorkflowRunner
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
-from temporalio.workflow import SandboxImportNotificationPolicy
+from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
 from activities.account import Account
 from activities.catalogue import Catalogue
@@ -37,21 +35,13 @@ from readmodel.queries import Queries
 from readmodel.results import Results
 from readmodel.workspaces import Workspaces
 from worker.converter import DATA_CONVERTER
+from worker.sandbox import runner
 from worker.settings import WorkerSettings
 from workflows.lane import LaneWorkflow
 from workflows.run import RunWorkflow
 from workflows.schedule import ScheduleWorkflow
 
 WORKFLOWS = [ScheduleWorkflow, LaneWorkflow, RunWorkflow]
-
-
-def runner() -> WorkflowRunner:
-    """Workflow code in the sandbox; a module that reaches it without being named as passed through is an error."""
-    policy = (
-        SandboxImportNotificationPolicy.WARN_ON_DYNAMIC_IMPORT
-        | SandboxImportNotificationPolicy.RAISE_ON_UNINTENTIONAL_PASSTHROUGH
-    )
-    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_import_notification_policy(policy))
 
 
 async def connect(settings: WorkerSettings) -> Client:

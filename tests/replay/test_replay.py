@@ -16,13 +16,14 @@ from domain import messages
 from tests.replay import histories
 from tests.replay.scenarios import ALONE, TOGETHER
 from worker import wiring
+from worker.sandbox import runner
 
 FILES = histories.files()
 
 
 @pytest.fixture(scope="module")
 def replayer() -> Replayer:
-    return Replayer(workflows=wiring.WORKFLOWS, data_converter=pydantic_data_converter, workflow_runner=wiring.runner())
+    return Replayer(workflows=wiring.WORKFLOWS, data_converter=pydantic_data_converter, workflow_runner=runner())
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
