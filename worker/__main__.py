@@ -6,8 +6,6 @@ import asyncio
 import logging
 import signal
 import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import uvloop
 from pydantic import ValidationError
@@ -16,7 +14,7 @@ from temporalio.client import Client
 from executors.vault import KeyUnusable, Vault
 from readmodel.database import Database
 from worker import wiring
-from worker.sandbox import keep_bytecode
+from worker.sandbox import bytecode_kept
 from worker.settings import WorkerSettings
 
 log = logging.getLogger("almanac.worker")
@@ -69,8 +67,7 @@ def main() -> int:
             print(f"ALMANAC_{'_'.join(str(p) for p in problem['loc']).upper()}: {problem['msg']}", file=sys.stderr)
         return 2
     try:
-        with TemporaryDirectory(prefix="almanac-bytecode-") as bytecode:
-            keep_bytecode(Path(bytecode))
+        with bytecode_kept():
             uvloop.run(serve(settings))
     except KeyUnusable as error:
         print(f"almanac worker: {error}", file=sys.stderr)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
@@ -25,13 +27,20 @@ def runner() -> WorkflowRunner:
     return _Runner(restrictions=SandboxRestrictions.default.with_import_notification_policy(policy))
 
 
-def keep_bytecode(folder: Path) -> None:
-    """The sandbox imports a workflow's module anew for each of its runs; from source, that takes as long as all else
-    that a worker does in Python for a run. So where bytecode is to be kept nowhere, this process keeps its own in
-    `folder`."""
-    if sys.dont_write_bytecode:
-        sys.pycache_prefix = str(folder)
-        sys.dont_write_bytecode = False
+@contextmanager
+def bytecode_kept() -> Iterator[None]:
+    """The sandbox imports a workflow's module anew for each of its runs, which from source takes twice as long. So
+    where bytecode is to be kept nowhere, this process keeps its own meanwhile, in a temporary folder."""
+    if not sys.dont_write_bytecode:
+        yield
+        return
+    before = sys.pycache_prefix
+    with TemporaryDirectory(prefix="almanac-bytecode-") as folder:
+        sys.pycache_prefix, sys.dont_write_bytecode = folder, False
+        try:
+            yield
+        finally:
+            sys.pycache_prefix, sys.dont_write_bytecode = before, True
 
 
 @dataclass(frozen=True)
